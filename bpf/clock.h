@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * The CPU time of a task at this instant, on the kernel's own account.
+ *
+ * The scheduler adds to se.sum_exec_runtime at every switch and every scheduler tick, up to
+ * se.exec_start on the run queue's task clock (which leaves out stolen time and, where the
+ * kernel accounts for it, interrupts). What a running task used since then is that clock now
+ * minus exec_start. The clock cannot be read here, but it runs with CLOCK_MONOTONIC; their
+ * distance is taken at every switch, when the kernel has just brought its clock up to date.
+ *
+ * So nothing of ours has to be done at a switch between tasks to account for them.
+ */
+#ifndef RBPROF_BPF_CLOCK_H
+#define RBPROF_BPF_CLOCK_H
+
+static __always_inline bool clock_has_run_queue(void)
+{
+	return bpf_core_field_exists(((struct sched_entity *)0)->cfs_rq) &&
+	       bpf_core_field_exists(((struct cfs_rq *)0)->rq);
+}
+
+/*
+ * The run queue of the CPU that the task is on; NULL on kernels without group scheduling, where
+ * stolen time shows up as an estimate too high until the kernel's next reading (see clock_delta).
+ */
+static __always_inline struct rq *clock_run_queue(struct task_struct *task)
+{
+	return clock_has_run_queue() ? task->se.cfs_rq->rq : NULL;
+}
+
+/* Idle time, so that ticks which ought to have come can be told from those nobody waited for. */
+static __always_inline void clock_idle(struct rbprof_cpu *cpu, struct task_struct *prev,
+				       struct task_struct *next, u64 now)
+{
+	if (!prev->pid && cpu->idle_since_ns) {
+		cpu->idle_ns += now - cpu->idle_since_ns;
+		cpu->idle_since_ns = 0;
+	}
+	if (!next->pid)
+		cpu->idle_since_ns = now;
+}
+
+/* A switch takes place: the run queue's clock is up to date. */
+static __always_inline void clock_calibrate(struct task_struct *prev, struct task_struct *next)
+{
+	u32 zero = 0;
+	struct rbprof_cpu *cpu = bpf_map_lookup_elem(&cpus, &zero);
+	u64 now = bpf_ktime_get_ns(), kernel_clock, offset;
+	struct rq *rq = clock_run_queue(next);
+
+	if (!cpu)
+		return;
+	clock_idle(cpu, prev, next, now);
+	if (rq)
+		kernel_clock = rq->clock;
+	else if (!clock_has_run_queue())
+		kernel_clock = next->se.exec_start;
+	else
+		return;
+	/*
+	 * The kernel read its clock before we read ours, by more when interrupts came between:
+	 * the smallest distance is the best; it may creep up, as the clocks drift.
+	 */
+	offset = now - kernel_clock;
+	if (!cpu->offset_ns || offset < cpu->offset_ns)
+		cpu->offset_ns = offset;
+	else
+		cpu->offset_ns += (offset - cpu->offset_ns) >> 6;
+}
+
+static __always_inline u32 task_cpu(struct task_struct *task)
+{
+	if (bpf_core_field_exists(task->thread_info.cpu))
+		return task->thread_info.cpu;
+	return task->cpu;
+}
+
+/* What a running task used since its exec_start. 0 where no clock relation is known yet. */
+static __always_inline u64 clock_since(struct task_struct *task, u64 exec_start)
+{
+	u32 zero = 0;
+	struct rbprof_cpu *cpu = bpf_map_lookup_percpu_elem(&cpus, &zero, task_cpu(task));
+	u64 now = bpf_ktime_get_ns();
+	struct rq *rq = clock_run_queue(task);
+
+	if (!cpu || !cpu->offset_ns)
+		return 0;
+	now -= cpu->offset_ns;
+	if (rq)
+		now -= rq->clock - rq->clock_task;
+	return now > exec_start ? now - exec_start : 0;
+}
+
+/* CPU time of the task so far, ns. */
+static __always_inline u64 clock_cpu(struct task_struct *task)
+{
+	u64 sum = task->se.sum_exec_runtime;
+	u64 start = task->se.exec_start;
+
+	if (!task->on_cpu)
+		return sum;
+	/* It may be brought up to date on its own CPU while we read. */
+	if (task->se.sum_exec_runtime != sum) {
+		sum = task->se.sum_exec_runtime;
+		start = task->se.exec_start;
+	}
+	return sum + clock_since(task, start);
+}
+
+/* CPU since the last event; what was reported too much is paid back first. */
+static __always_inline u64 clock_delta(struct thread_state *state, u64 cpu,
+				       struct rbprof_counters *c)
+{
+	if (cpu >= state->reported_ns)
+		return cpu - state->reported_ns;
+	count_error(c, RBPROF_E_CLOCK_DEBT);
+	return 0;
+}
+
+static __always_inline void clock_reported(struct thread_state *state, u64 cpu)
+{
+	if (cpu > state->reported_ns)
+		state->reported_ns = cpu;
+}
+
+#endif

@@ -1,0 +1,105 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The maps: what user space tells us, what we keep about threads, what we send. */
+#ifndef RBPROF_BPF_MAPS_H
+#define RBPROF_BPF_MAPS_H
+
+/* One Ruby build, by index; written by user space before any process points to it. */
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, RBPROF_MAX_RUNTIMES);
+	__type(key, u32);
+	__type(value, struct rbprof_runtime);
+} runtimes SEC(".maps");
+
+/* Processes that are profiled, by tgid. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, RBPROF_MAX_PROCESSES);
+	__type(key, u32);
+	__type(value, struct rbprof_process);
+} processes SEC(".maps");
+
+/* What happened to each process image, by serial; outlives the process until user space read it. */
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(max_entries, RBPROF_MAX_PROCESSES);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, u64);
+	__type(value, struct rbprof_counters);
+} counters SEC(".maps");
+
+/* What we keep about a thread from its creation (or our start) to its end. */
+struct thread_state {
+	u64 reported_ns; /* CPU time already carried by events, on the kernel's clock of the thread
+			  */
+	u64 started_ns;	 /* the same clock, when we began to count */
+	u64 serial;	 /* process image this was set up for; 0: not known to be Ruby (yet) */
+	u64 ec_slot;	 /* address of its thread-local ruby_current_ec, once found */
+	u64 objspace;	 /* of its VM, once found */
+	u32 tid_inside;	 /* in its own pid namespace */
+	u32 has_ended;	 /* it said its last word */
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct thread_state);
+} threads SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 4 * 1024 * 1024);
+} events SEC(".maps");
+
+/*
+ * Stacks that user space holds, by hash, with the GC epoch in which it last proved their names:
+ * a known stack is sent as its hash alone, and wakes the reader only in another epoch.
+ */
+struct {
+	__uint(type, BPF_MAP_TYPE_LRU_HASH);
+	__uint(max_entries, RBPROF_MAX_KNOWN_STACKS);
+	__type(key, u64);
+	__type(value, u64);
+} known_stacks SEC(".maps");
+
+/* Where a sample is put together; one a CPU (max_entries is set at load). */
+struct scratch {
+	u64 words[16]; /* of the structure being looked at */
+	struct rbprof_sample sample;
+	struct rbprof_frame frames[RBPROF_MAX_FRAMES]; /* continues sample.frames */
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct scratch);
+} scratches SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct rbprof_cpu);
+} cpus SEC(".maps");
+
+const volatile struct rbprof_config config = {
+	.max_frames = RBPROF_DEFAULT_FRAMES,
+};
+
+/* What the counters of a new process start with. */
+const struct rbprof_counters no_counts = {};
+
+/* Last serial given out, here and by user space. */
+__u64 last_serial = 0;
+/* Events of processes that found no room, when there was no process to count them for. */
+__u64 lost_lifecycle = 0;
+
+static __always_inline void count_error(struct rbprof_counters *c, u32 error)
+{
+	if (c && error < RBPROF_E_COUNT)
+		__sync_fetch_and_add(&c->errors[error], 1);
+}
+
+#endif

@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* Life of threads and processes: where their clocks start, and where they end. */
+#ifndef RBPROF_BPF_PROCESS_H
+#define RBPROF_BPF_PROCESS_H
+
+static __always_inline bool task_is_dead(struct task_struct *task)
+{
+	struct task_struct___before_5_14 *old = (void *)task;
+
+	if (bpf_core_field_exists(task->__state))
+		return task->__state & TASK_DEAD;
+	return BPF_CORE_READ(old, state) & TASK_DEAD;
+}
+
+/* The thread's id in its own, innermost pid namespace: as it knows itself. */
+static __always_inline u32 task_tid_inside(struct task_struct *task)
+{
+	/* Through a probe read, so that the pointer is a plain number to count on from. */
+	u64 pid = (u64)BPF_CORE_READ(task, thread_pid);
+	u32 level = 0, tid = task->pid, inside = 0;
+
+	if (!pid || bpf_probe_read_kernel(&level, sizeof(level),
+					  (void *)pid + bpf_core_field_offset(struct pid, level)))
+		return tid;
+	pid += bpf_core_field_offset(struct pid, numbers);
+	pid += level * bpf_core_type_size(struct upid) + bpf_core_field_offset(struct upid, nr);
+	if (bpf_probe_read_kernel(&inside, sizeof(inside), (void *)pid))
+		return tid;
+	return inside;
+}
+
+static __always_inline struct thread_state *thread_start(struct task_struct *task, u64 serial,
+							 u64 cpu)
+{
+	struct thread_state *state;
+
+	state = bpf_task_storage_get(&threads, task, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	if (!state)
+		return NULL;
+	state->reported_ns = cpu;
+	state->started_ns = cpu;
+	state->tid_inside = task_tid_inside(task);
+	state->serial = serial;
+	state->ec_slot = 0;
+	state->objspace = 0;
+	state->has_ended = 0;
+	return state;
+}
+
+/*
+ * A thread that was there before its process was known to be Ruby: what it used until then
+ * is reported on its own, since there is no stack to put it on.
+ */
+static __always_inline void thread_attach(struct task_struct *task, struct thread_state *state,
+					  const struct rbprof_process *process, u64 cpu,
+					  struct rbprof_counters *c)
+{
+	u64 until = cpu;
+
+	if (state->serial == process->serial)
+		return;
+	state->serial = process->serial;
+	state->ec_slot = 0;
+	state->objspace = 0;
+	if (task->pid == task->tgid && process->cpu_at_attach_ns < cpu)
+		until = process->cpu_at_attach_ns;
+	if (until <= state->reported_ns)
+		return;
+	emit_clock(task, state, process->serial, until - state->reported_ns, until,
+		   RBPROF_CLOCK_ATTACHED, c);
+	state->reported_ns = until;
+}
+
+/* Reports what a thread used since its last event; total is the kernel's figure. */
+static __always_inline void thread_report(struct task_struct *task, u64 total, u32 reason)
+{
+	struct rbprof_process *process;
+	struct rbprof_counters *c;
+	struct thread_state *state;
+	u32 tgid = task->tgid;
+	u64 delta;
+
+	process = bpf_map_lookup_elem(&processes, &tgid);
+	if (!process)
+		return;
+	state = bpf_task_storage_get(&threads, task, NULL, 0);
+	if (!state || state->has_ended)
+		return;
+	state->has_ended = reason == RBPROF_CLOCK_THREAD_EXIT;
+	c = bpf_map_lookup_elem(&counters, &process->serial);
+	thread_attach(task, state, process, total, c);
+	delta = clock_delta(state, total, c);
+	emit_clock(task, state, process->serial, delta, total, reason, c);
+	clock_reported(state, total);
+}
+
+static __always_inline void thread_read(struct task_struct *task)
+{
+	thread_report(task, clock_cpu(task), RBPROF_CLOCK_READ);
+}
+
+/* The task leaves its CPU for the last time: the kernel has charged all it ever will. */
+static __always_inline void thread_end(struct task_struct *task)
+{
+	thread_report(task, task->se.sum_exec_runtime, RBPROF_CLOCK_THREAD_EXIT);
+}
+
+static __always_inline void thread_fork(struct task_struct *parent, struct task_struct *child)
+{
+	struct thread_state *state = bpf_task_storage_get(&threads, parent, NULL, 0);
+	struct rbprof_counters *c;
+
+	if (!state)
+		return;
+	thread_start(child, state->serial, 0);
+	c = bpf_map_lookup_elem(&counters, &state->serial);
+	if (c)
+		__sync_fetch_and_add(&c->threads_started, 1);
+}
+
+static __always_inline void process_fork(struct task_struct *parent, struct task_struct *child)
+{
+	struct thread_state *state = bpf_task_storage_get(&threads, parent, NULL, 0);
+	u32 parent_tgid = parent->tgid, tgid = child->tgid;
+	struct rbprof_process *process, copy;
+
+	/* The pid may have been another's, whose end we are still told about. */
+	bpf_map_delete_elem(&processes, &tgid);
+	process = bpf_map_lookup_elem(&processes, &parent_tgid);
+	if (!process) {
+		if (!state)
+			return;
+		thread_start(child, 0, 0);
+		if (config.follow_execs == RBPROF_FOLLOW_TREE)
+			emit_lifecycle(child, RBPROF_EVENT_FORK, 0, false, parent_tgid, 0);
+		return;
+	}
+	__builtin_memcpy(&copy, process, sizeof(copy));
+	copy.serial = __sync_fetch_and_add(&last_serial, 1) + 1;
+	copy.flags |= RBPROF_PROCESS_FORKED;
+	copy.cpu_at_attach_ns = 0;
+	bpf_map_update_elem(&counters, &copy.serial, &no_counts, BPF_ANY);
+	thread_start(child, copy.serial, 0);
+	emit_lifecycle(child, RBPROF_EVENT_FORK, copy.serial, true, parent_tgid, process->serial);
+	bpf_map_update_elem(&processes, &tgid, &copy, BPF_ANY);
+}
+
+static __always_inline void process_exec(struct task_struct *task)
+{
+	struct thread_state *state = bpf_task_storage_get(&threads, task, NULL, 0);
+	u32 tgid = task->tgid;
+	struct rbprof_process *process;
+	u64 now = clock_cpu(task);
+
+	process = bpf_map_lookup_elem(&processes, &tgid);
+	if (process) {
+		thread_report(task, now, RBPROF_CLOCK_EXEC);
+		emit_lifecycle(task, RBPROF_EVENT_EXEC, process->serial, true, 0, 0);
+		bpf_map_delete_elem(&processes, &tgid);
+	}
+	if (state || process || config.follow_execs == RBPROF_FOLLOW_ALL)
+		thread_start(task, 0, now);
+}
+
+/* The last thread of a process is about to end; its CPU follows when it is off its CPU. */
+static __always_inline void process_exit(struct task_struct *task)
+{
+	u32 tgid = task->tgid;
+	struct rbprof_process *process;
+
+	if (task->signal->live.counter)
+		return;
+	process = bpf_map_lookup_elem(&processes, &tgid);
+	if (process)
+		emit_lifecycle(task, RBPROF_EVENT_EXIT, process->serial, true, 0, 0);
+	else if (config.follow_execs == RBPROF_FOLLOW_TREE &&
+		 bpf_task_storage_get(&threads, task, NULL, 0))
+		emit_lifecycle(task, RBPROF_EVENT_EXIT, 0, false, 0, 0);
+}
+
+#endif

@@ -1,0 +1,149 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* The BPF programs: entry points only. docs/architecture.md tells the way of a sample. */
+#define __bpf__ 1
+#include "vmlinux.h"
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_tracing.h>
+#include <bpf/bpf_core_read.h>
+#include "rbprof_abi.h"
+#include "maps.h"
+#include "clock.h"
+#include "thread_pointer.h"
+#include "emit.h"
+#include "sample.h"
+#include "process.h"
+
+char LICENSE[] SEC("license") = "Dual BSD/GPL";
+
+/* The sampling timer, on every CPU. */
+SEC("perf_event")
+int on_tick(struct bpf_perf_event_data *ctx)
+{
+	struct task_struct *task = bpf_get_current_task_btf();
+	u32 zero = 0, tgid = bpf_get_current_pid_tgid() >> 32, cpu = bpf_get_smp_processor_id();
+	struct rbprof_cpu *counts = bpf_map_lookup_elem(&cpus, &zero);
+	u64 *known, now;
+	struct rbprof_process *process;
+	struct rbprof_counters *c;
+	struct thread_state *state;
+	struct rbprof_sample *sample;
+	struct scratch *scratch;
+	u32 size, flags = 0, known_frames;
+	bool urgent = true;
+
+	if (counts && task->pid)
+		counts->ticks++;
+	process = bpf_map_lookup_elem(&processes, &tgid);
+	if (!process)
+		return 0;
+	c = bpf_map_lookup_elem(&counters, &process->serial);
+	if (c)
+		__sync_fetch_and_add(&c->fired, 1);
+	scratch = bpf_map_lookup_elem(&scratches, &cpu);
+	if (!scratch)
+		return 0;
+	now = clock_cpu(task);
+	state = bpf_task_storage_get(&threads, task, NULL, 0);
+	if (!state) {
+		state = thread_start(task, process->serial, now);
+		if (!state) {
+			count_error(c, RBPROF_E_STORAGE_BUSY);
+			return 0;
+		}
+		flags |= RBPROF_SAMPLE_FIRST;
+		count_error(c, RBPROF_E_THREAD_WITHOUT_START);
+	}
+	thread_attach(task, state, process, now, c);
+
+	sample = &scratch->sample;
+	sample->flags = flags;
+	sample->cpu = cpu;
+	sample_stack(process, state, task->thread.fsbase, scratch, c);
+	if (!emit_room_for_samples()) {
+		count_error(c, RBPROF_E_LOST_SAMPLE);
+		return 0;
+	}
+	sample->cpu_delta_ns = clock_delta(state, now, c);
+	known_frames = sample->frame_count;
+	known = bpf_map_lookup_elem(&known_stacks, &sample->stack_hash);
+	if (known && sample->stack_hash) {
+		sample->flags |= RBPROF_SAMPLE_STACK_KNOWN;
+		known_frames = 0;
+		urgent = *known != rbprof_gc_epoch(&sample->gc);
+	} else if (!sample->frame_count) {
+		urgent = false;
+	}
+	if (known_frames > RBPROF_MAX_FRAMES)
+		return 0;
+	size = sizeof(*sample) + known_frames * sizeof(struct rbprof_frame);
+	emit_header(&sample->event, RBPROF_EVENT_SAMPLE, size, process->serial, task);
+	if (bpf_ringbuf_output(&events, sample, size, emit_wake(urgent))) {
+		count_error(c, RBPROF_E_LOST_SAMPLE);
+		return 0;
+	}
+	clock_reported(state, now);
+	if (c)
+		__sync_fetch_and_add(&c->taken, 1);
+	return 0;
+}
+
+SEC("tp_btf/sched_switch")
+int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_struct *next)
+{
+	clock_calibrate(prev, next);
+	if (task_is_dead(prev))
+		thread_end(prev);
+	return 0;
+}
+
+SEC("tp_btf/sched_process_fork")
+int BPF_PROG(on_fork, struct task_struct *parent, struct task_struct *child)
+{
+	if (parent->tgid == child->tgid)
+		thread_fork(parent, child);
+	else
+		process_fork(parent, child);
+	return 0;
+}
+
+SEC("tp_btf/sched_process_exec")
+int BPF_PROG(on_exec, struct task_struct *task, pid_t old_pid, struct linux_binprm *bprm)
+{
+	process_exec(task);
+	return 0;
+}
+
+SEC("tp_btf/sched_process_exit")
+int BPF_PROG(on_exit, struct task_struct *task)
+{
+	process_exit(task);
+	return 0;
+}
+
+/* Starts the clocks of threads that have none. Run when processes were added to the table. */
+SEC("iter/task")
+int start_clocks(struct bpf_iter__task *ctx)
+{
+	struct task_struct *task = ctx->task;
+	struct rbprof_process *process;
+	u32 tgid;
+
+	if (!task)
+		return 0;
+	tgid = task->tgid;
+	process = bpf_map_lookup_elem(&processes, &tgid);
+	if (process && !bpf_task_storage_get(&threads, task, NULL, 0))
+		thread_start(task, process->serial, clock_cpu(task));
+	return 0;
+}
+
+/* Reports the CPU that each thread used since its last event. */
+SEC("iter/task")
+int read_clocks(struct bpf_iter__task *ctx)
+{
+	struct task_struct *task = ctx->task;
+
+	if (task)
+		thread_read(task);
+	return 0;
+}

@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/* What the timer takes of the current thread: its Ruby stack, its names' keys, the GC's state. */
+#ifndef RBPROF_BPF_SAMPLE_H
+#define RBPROF_BPF_SAMPLE_H
+
+#define walk_read(into, size, address) bpf_probe_read_user(into, size, (void *)(address))
+#define walk_loop(count, step, walk)   bpf_loop(count, step, walk, 0)
+#include "walk.h"
+
+/* State of the collector now: see struct rbprof_gc_state for what it proves. */
+static __always_inline void sample_gc(const struct rbprof_process *process,
+				      const struct ruby_layout *layout, struct thread_state *state,
+				      struct rbprof_gc_state *gc, struct rbprof_counters *c)
+{
+	u64 vm;
+
+	gc->count = RBPROF_GC_STATE_UNKNOWN;
+	gc->flags = 0;
+	gc->reserved = 0;
+	if (!process->vm_ptr_address)
+		return;
+	if (!state->objspace) {
+		if (bpf_probe_read_user(&vm, sizeof(vm), (void *)process->vm_ptr_address))
+			goto fault;
+		if (!vm)
+			return;
+		if (bpf_probe_read_user(&state->objspace, sizeof(state->objspace),
+					(void *)(vm + layout->vm__objspace)))
+			goto fault;
+		if (!state->objspace)
+			return;
+	}
+	if (bpf_probe_read_user(&gc->flags, sizeof(gc->flags),
+				(void *)(state->objspace + layout->objspace__flags)) ||
+	    bpf_probe_read_user(&gc->count, sizeof(gc->count),
+				(void *)(state->objspace + layout->objspace__profile_count)))
+		goto fault;
+	return;
+fault:
+	gc->count = RBPROF_GC_STATE_UNKNOWN;
+	count_error(c, RBPROF_E_GC_STATE_FAULT);
+}
+
+/*
+ * Reads what names the thread, and checks that the context is this native thread's own: a
+ * native thread that Ruby keeps for later use still points to its last Ruby thread, whose
+ * memory may be another's by now.
+ */
+static __always_inline u32 sample_thread(const struct ruby_layout *layout, u64 thread_pointer,
+					 struct rbprof_sample *sample)
+{
+	u64 from = sample->thread, pthread, at = layout->th__thread_id;
+
+	if (layout->th__nt != RUBY_NO_FIELD) {
+		if (bpf_probe_read_user(&from, sizeof(from),
+					(void *)(sample->thread + layout->th__nt)))
+			return RBPROF_E_THREAD_FAULT;
+		at = layout->nt__thread_id;
+	}
+	if (bpf_probe_read_user(&pthread, sizeof(pthread), (void *)(from + at)) ||
+	    bpf_probe_read_user(&sample->thread_name, sizeof(sample->thread_name),
+				(void *)(sample->thread + layout->th__name)))
+		return RBPROF_E_THREAD_FAULT;
+	return pthread == thread_pointer ? RBPROF_OK : RBPROF_E_EC_OF_OTHER_THREAD;
+}
+
+/* Fills everything of the sample but its event and clock. */
+static __always_inline void sample_stack(const struct rbprof_process *process,
+					 struct thread_state *state, u64 thread_pointer,
+					 struct scratch *scratch, struct rbprof_counters *c)
+{
+	struct rbprof_sample *sample = &scratch->sample;
+	struct rbprof_runtime *runtime;
+	const struct ruby_layout *layout;
+	struct walk walk = {};
+	u32 index = process->runtime, error = RBPROF_OK;
+	u64 ec;
+
+	sample->ec = 0;
+	sample->thread = 0;
+	sample->thread_name = 0;
+	sample->error = RBPROF_OK;
+	sample->frame_count = 0;
+	sample->omitted = 0;
+	sample->root_frames = 0;
+	sample->gc.count = RBPROF_GC_STATE_UNKNOWN;
+	sample->gc.flags = 0;
+	sample->stack_hash = 0;
+	runtime = bpf_map_lookup_elem(&runtimes, &index);
+	if (!runtime || process->ec_source == RBPROF_EC_NONE)
+		goto no_ec;
+	layout = &runtime->layout;
+	if (thread_ec(process, state, thread_pointer, &ec)) {
+		error = RBPROF_E_THREAD_POINTER;
+		goto no_ec;
+	}
+	if (!ec)
+		goto no_ec;
+	if (bpf_probe_read_user(scratch->words, sizeof(scratch->words), (void *)ec)) {
+		error = RBPROF_E_EC_FAULT;
+		goto cut;
+	}
+	walk.layout = layout;
+	walk.words = scratch->words;
+	walk.frames = scratch->frames;
+	walk.max_frames = config.max_frames;
+	walk.hash = process->serial;
+	sample->ec = ec;
+	sample->thread = walk_word(&walk, layout->ec__thread_ptr);
+	error = sample_thread(layout, thread_pointer, sample);
+	if (error == RBPROF_E_EC_OF_OTHER_THREAD)
+		goto no_ec;
+	if (error)
+		goto cut;
+	sample_gc(process, layout, state, &sample->gc, c);
+	if (!walk.max_frames)
+		return;
+	walk_stack(&walk, walk_word(&walk, layout->ec__cfp), walk_word(&walk, layout->ec__vm_stack),
+		   walk_word(&walk, layout->ec__vm_stack_size));
+	sample->stack_hash = walk.hash;
+	sample->frame_count = walk.count;
+	sample->omitted = walk.omitted;
+	sample->root_frames = walk.omitted ? walk.count - walk.root_at : 0;
+	error = walk.error;
+	if (!error)
+		return;
+cut:
+	sample->flags |= RBPROF_SAMPLE_CUT;
+	sample->error = error;
+	count_error(c, error);
+	return;
+no_ec:
+	sample->flags |= RBPROF_SAMPLE_NO_EC;
+	sample->thread = 0;
+	sample->thread_name = 0;
+	sample->error = error;
+	count_error(c, error);
+}
+
+#endif

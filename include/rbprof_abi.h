@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Everything that crosses the kernel boundary: what user space writes into the maps, and what
+ * the BPF programs write into the ring buffer. Fixed-width types, explicit padding; every size
+ * and every offset that matters is asserted at the end.
+ */
+#ifndef RBPROF_ABI_H
+#define RBPROF_ABI_H
+
+#ifndef __bpf__
+#include <stddef.h>
+#include <linux/types.h>
+#endif
+
+#include "ruby_layout.h"
+
+#define RBPROF_MAX_FRAMES	4000 /* frames of one sample, markers not counted */
+#define RBPROF_DEFAULT_FRAMES	1000
+#define RBPROF_ROOT_FRAMES	32 /* root-most frames kept of a deeper stack */
+#define RBPROF_MAX_PROCESSES	16384
+#define RBPROF_MAX_RUNTIMES	64
+#define RBPROF_MAX_KNOWN_STACKS 65536
+#define RBPROF_ENV_DEPTH	24 /* nested environments followed to find a method entry */
+#define RBPROF_COMM_LEN		16
+/* Part of the ring that only events of processes and threads may use, not samples: 1/8. */
+#define RBPROF_RING_RESERVE_SHIFT 3
+
+enum rbprof_error {
+	RBPROF_OK = 0,
+#define RBPROF_ERROR(code, text, label) RBPROF_E_##code,
+#include "errors.def"
+#undef RBPROF_ERROR
+	RBPROF_E_COUNT,
+};
+
+/* ---- maps: from user space to BPF ---- */
+
+/* How the programs find the execution context of the current native thread. */
+enum rbprof_ec_source {
+	RBPROF_EC_NONE = 0,    /* not at all: the process is only accounted for */
+	RBPROF_EC_TLS_DYNAMIC, /* dtv[module id] + offset, both read from a GOT pair */
+	RBPROF_EC_TLS_STATIC,  /* a fixed distance from the thread pointer */
+	RBPROF_EC_GLOBAL,      /* a global variable: the GVL holder's */
+};
+
+/* Map "runtimes", by index: what all processes of one Ruby build share. */
+struct rbprof_runtime {
+	struct ruby_layout layout;
+};
+
+enum rbprof_process_flags {
+	RBPROF_PROCESS_FORKED = 1 << 0,	 /* made by BPF, for a child of a known process */
+	RBPROF_PROCESS_REFUSED = 1 << 1, /* Ruby, but not readable: accounted for only */
+};
+
+/* Map "processes", by tgid: one process image (from exec, or fork, to exec or exit). */
+struct rbprof_process {
+	__u64 serial;		/* names this process image for ever; never reused */
+	__u64 ec_address;	/* ec_source: address of the GOT pair, or of the variable */
+	__s64 ec_tp_offset;	/* RBPROF_EC_TLS_STATIC: distance from the thread pointer */
+	__u64 vm_ptr_address;	/* address of ruby_current_vm_ptr, 0 if unknown */
+	__u64 cpu_at_attach_ns; /* CPU clock of the main thread when we got to know the runtime */
+	__u32 runtime;		/* index into "runtimes" */
+	__u32 ec_source;
+	__u32 flags;
+	__u32 reserved;
+};
+
+/* Map "counters", by serial; counted by BPF, made and removed by user space (forks: made by BPF).
+ */
+struct rbprof_counters {
+	__u64 fired;	   /* entries of the timer program */
+	__u64 taken;	   /* samples put into the ring */
+	__u64 lost_cpu_ns; /* CPU of thread events that found no room in the ring */
+	__u64 threads_started;
+	__u64 errors[RBPROF_E_COUNT];
+};
+
+/* Map "cpus", one entry a CPU; written by BPF only. */
+struct rbprof_cpu {
+	__u64 offset_ns;     /* CLOCK_MONOTONIC minus the run queue's clock */
+	__u64 ticks;	     /* entries of the timer program, but those that hit the idle task */
+	__u64 idle_ns;	     /* time without a task, up to idle_since_ns */
+	__u64 idle_since_ns; /* CLOCK_MONOTONIC; 0: not idle */
+};
+
+/* Read-only options of the programs. */
+struct rbprof_config {
+	__u32 max_frames;
+	__u32 follow_execs; /* enum rbprof_follow */
+};
+
+/* Whose exec starts the clocks of a process that may turn out to be Ruby. */
+enum rbprof_follow {
+	RBPROF_FOLLOW_TREE = 0, /* only descendants of processes whose clocks run */
+	RBPROF_FOLLOW_ALL,	/* every process of the host */
+};
+
+/* ---- ring buffer: from BPF to user space ---- */
+
+enum rbprof_event_kind {
+	RBPROF_EVENT_SAMPLE = 1,
+	RBPROF_EVENT_CLOCK,
+	RBPROF_EVENT_FORK,
+	RBPROF_EVENT_EXEC,
+	RBPROF_EVENT_EXIT,
+};
+
+struct rbprof_event {
+	__u32 kind;
+	__u32 size;    /* of the whole event, frames included */
+	__u64 serial;  /* of the process image */
+	__u64 time_ns; /* CLOCK_MONOTONIC */
+	__u32 pid;     /* as the host sees it (tgid) */
+	__u32 tid;
+};
+
+/*
+ * One frame. Ruby: iseq and pc are set, method_entry where the frame has one. C function:
+ * iseq is 0. Frame types that have no name of their own are not sent.
+ */
+struct rbprof_frame {
+	__u64 iseq;
+	__u64 pc;
+	__u64 method_entry; /* or RBPROF_METHOD_UNREADABLE */
+};
+
+#define RBPROF_METHOD_UNREADABLE 1 /* never an address: objects are 8-aligned */
+
+enum rbprof_sample_flags {
+	RBPROF_SAMPLE_STACK_KNOWN = 1 << 0, /* no frames follow, stack_hash names them */
+	RBPROF_SAMPLE_NO_EC = 1 << 1,	    /* thread in no Ruby frame */
+	RBPROF_SAMPLE_CUT = 1 << 2,	    /* walk ended early: error says why */
+	RBPROF_SAMPLE_FIRST = 1 << 3,	    /* starts the clock of a thread without start */
+};
+
+/*
+ * State of the garbage collector at one instant. Between two reads with equal state no
+ * object that was on a stack at the first was freed or moved: what is found at its address
+ * at the second is the same object.
+ */
+struct rbprof_gc_state {
+	__u64 count; /* profile.count, or RBPROF_GC_STATE_UNKNOWN */
+	__u32 flags; /* the objspace's flags word */
+	__u32 reserved;
+};
+
+#define RBPROF_GC_STATE_UNKNOWN (~0ULL)
+
+/*
+ * GC states in their order: what was on a stack in one epoch is neither freed nor moved before
+ * the next. A collection begins with marking; what it found dead is freed after that. (gc.c:
+ * gc_start counts, then marks; an object on a stack at the end of marking survives the sweep.)
+ */
+static inline __u64 rbprof_gc_epoch(const struct rbprof_gc_state *gc)
+{
+	if (gc->count == RBPROF_GC_STATE_UNKNOWN)
+		return RBPROF_GC_STATE_UNKNOWN;
+	return gc->count * 2 + ((gc->flags & RUBY_GC_MODE_MASK) != RUBY_GC_MODE_MARKING);
+}
+
+struct rbprof_sample {
+	struct rbprof_event event;
+	__u64 cpu_delta_ns; /* CPU since the thread's last event */
+	__u64 stack_hash;   /* of frames, flags and omitted */
+	struct rbprof_gc_state gc;
+	__u64 ec;
+	__u64 thread;	   /* rb_thread_t */
+	__u64 thread_name; /* VALUE of its name */
+	__u32 flags;
+	__u32 error; /* enum rbprof_error, why frames are missing */
+	__u32 frame_count;
+	__u32 omitted;	   /* frames left out between the innermost and the root-most ones */
+	__u32 root_frames; /* how many frames at the end follow the omitted ones */
+	__u32 cpu;
+	/* frame_count frames follow, leaf first, unless the stack is known */
+};
+
+enum rbprof_clock_reason {
+	RBPROF_CLOCK_ATTACHED = 1, /* CPU used before the runtime was known */
+	RBPROF_CLOCK_THREAD_EXIT,
+	RBPROF_CLOCK_EXEC, /* of the image that ends */
+	RBPROF_CLOCK_READ, /* user space asked: end of a period */
+};
+
+/* CPU of one thread since its last event, without a stack. */
+struct rbprof_clock {
+	struct rbprof_event event;
+	__u64 cpu_delta_ns;
+	__u64 cpu_total_ns; /* the thread's whole CPU time, the kernel's figure */
+	__u64 cpu_start_ns; /* the same, when the thread's clock was started */
+	__u32 reason;
+	__u32 tid_inside; /* tid in the thread's own pid namespace: as the VM knows it */
+	char comm[RBPROF_COMM_LEN];
+};
+
+/* FORK: serial and pid are the child's. EXEC, EXIT: those of the image that ended. */
+struct rbprof_lifecycle {
+	struct rbprof_event event;
+	__u64 parent_serial;
+	__u32 parent_pid;
+	__u32 known; /* the process has an entry in "processes" */
+	char comm[RBPROF_COMM_LEN];
+};
+
+_Static_assert(sizeof(struct rbprof_process) == 56, "abi");
+_Static_assert(sizeof(struct rbprof_cpu) == 32, "abi");
+_Static_assert(sizeof(struct rbprof_event) == 32, "abi");
+_Static_assert(sizeof(struct rbprof_frame) == 24, "abi");
+_Static_assert(sizeof(struct rbprof_gc_state) == 16, "abi");
+_Static_assert(sizeof(struct rbprof_sample) == 112, "abi");
+_Static_assert(offsetof(struct rbprof_sample, stack_hash) == 40, "abi");
+_Static_assert(offsetof(struct rbprof_sample, gc) == 48, "abi");
+_Static_assert(offsetof(struct rbprof_sample, ec) == 64, "abi");
+_Static_assert(offsetof(struct rbprof_sample, flags) == 88, "abi");
+_Static_assert(sizeof(struct rbprof_clock) == 80, "abi");
+_Static_assert(offsetof(struct rbprof_clock, comm) == 64, "abi");
+_Static_assert(sizeof(struct rbprof_lifecycle) == 64, "abi");
+_Static_assert(sizeof(struct ruby_layout) % 2 == 0, "abi");
+_Static_assert(sizeof(struct rbprof_counters) == 32 + 8 * RBPROF_E_COUNT, "abi");
+
+#endif
