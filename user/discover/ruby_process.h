@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* A process that runs Ruby, as it is found on the host; or why it cannot be profiled. */
+#ifndef RBPROF_RUBY_PROCESS_H
+#define RBPROF_RUBY_PROCESS_H
+
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "../../include/rbprof_abi.h"
+#include "runtimes.h"
+
+struct ruby_process {
+	pid_t pid;
+	uint64_t start_ns;	       /* since boot, as /proc/PID/stat says (10 ms steps) */
+	char comm[64];		       /* clean UTF-8 */
+	char path[256];		       /* of the file that is the runtime, as the process sees it */
+	const struct runtime *runtime; /* NULL: it cannot be used, see error */
+	size_t runtime_index;
+	uint64_t bias;	 /* load bias of the runtime in this process */
+	int error;	 /* 0 or enum rbprof_error */
+	const char *why; /* static text for some errors, or NULL */
+};
+
+/*
+ * Looks at one process. 0: it runs Ruby, or seems to, and *ret_process says whether it can be
+ * read (error). A positive enum rbprof_error: NOT_RUBY, NO_SUCH_PROCESS, NO_PERMISSION.
+ */
+int ruby_process__find(struct runtimes *runtimes, pid_t pid, struct ruby_process *ret_process);
+
+/*
+ * Looks at every process of the host and calls each for those that run Ruby, until it returns
+ * non-zero. 0, what each returned, or -errno.
+ */
+int ruby_process__scan(struct runtimes *runtimes,
+		       int (*each)(const struct ruby_process *process, void *context),
+		       void *context);
+
+/* Addresses in the process. 0: not known. */
+uint64_t ruby_process__vm_ptr(const struct ruby_process *process);
+uint64_t ruby_process__symbols(const struct ruby_process *process);
+
+/* What the BPF programs have to know; serial, cpu_at_attach_ns and flags are the caller's. */
+void ruby_process__describe(const struct ruby_process *process, struct rbprof_process *ret);
+
+/*
+ * Lets the layout prove itself on the process. 0; -EAGAIN: its VM is not up yet; a positive
+ * enum rbprof_error (also set in process->error and why); -errno of reading.
+ */
+int ruby_process__prove(struct ruby_process *process);
+
+/* Start time of a process, ns since boot, and its comm (clean). 0 or -ESRCH. */
+int ruby_process__identity(pid_t pid, uint64_t *ret_start_ns, char *comm, size_t size);
+
+/* CPU time that all threads of a process ever used, ns, by its CPU clock. 0 or -errno. */
+int ruby_process__cpu_ns(pid_t pid, uint64_t *ret_ns);
+
+#endif
