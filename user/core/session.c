@@ -1,0 +1,404 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "session_internal.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "error_names.h"
+#include "log.h"
+
+#define SWEEP_NS     1000000000ULL
+#define EXIT_WAIT_MS 100
+
+uint64_t session__now_ns(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+/* Distance of the wall clock, taken close to the monotonic one: once a profile. */
+static uint64_t realtime_offset_ns(void)
+{
+	struct timespec before, real, after;
+
+	clock_gettime(CLOCK_MONOTONIC, &before);
+	clock_gettime(CLOCK_REALTIME, &real);
+	clock_gettime(CLOCK_MONOTONIC, &after);
+	return (uint64_t)real.tv_sec * 1000000000 + (uint64_t)real.tv_nsec -
+	       ((uint64_t)before.tv_sec * 1000000000 + (uint64_t)before.tv_nsec +
+		(uint64_t)after.tv_sec * 1000000000 + (uint64_t)after.tv_nsec) /
+		       2;
+}
+
+static uint32_t special_stack(struct session *session, const char *name)
+{
+	uint32_t frame = names__special(session->profile, name);
+
+	return profile__stack(session->profile, &frame, 1);
+}
+
+static int make_profile(struct session *session)
+{
+	static const struct profile_type types[] = {
+		{ "cpu-samples", "count" },
+		{ "cpu-time", "nanoseconds" },
+	};
+	int error = profile__new(types, 2, &session->profile);
+
+	if (error)
+		return error;
+	session->stack_none = profile__stack(session->profile, NULL, 0);
+	session->stack_no_ruby = special_stack(session, "(no ruby frames)");
+	session->stack_not_sampled = special_stack(session, "(not sampled)");
+	session->stack_not_known = special_stack(session, "(runtime not yet known)");
+	session->stack_unreadable = special_stack(session, "(unreadable)");
+	session->frame_truncated = names__special(session->profile, "(truncated)");
+	session->frame_unreadable = names__special(session->profile, "(unreadable)");
+	return profile__failed(session->profile) ? -ENOMEM : 0;
+}
+
+static int watch(struct session *session, int fd)
+{
+	struct epoll_event event = { .events = EPOLLIN };
+
+	return epoll_ctl(session->epoll_fd, EPOLL_CTL_ADD, fd, &event) ? -errno : 0;
+}
+
+static int open_kernel_side(struct session *session)
+{
+	struct rbprof_config config = {
+		.max_frames = session->options->max_frames,
+		.follow_execs = session->follows_tree ? RBPROF_FOLLOW_TREE : RBPROF_FOLLOW_ALL,
+	};
+	struct sideband_handler handler = session_sideband_handler;
+	int error;
+
+	error = programs__new(&config, session__on_event, session, &session->programs);
+	if (error)
+		return error;
+	handler.context = session;
+	error = sideband__new(&handler, &session->sideband);
+	if (!error)
+		error = watch(session, programs__fd(session->programs));
+	if (!error)
+		error = watch(session, sideband__fd(session->sideband));
+	if (error)
+		log__error("cannot follow the host's processes: %s", strerror(-error));
+	return error;
+}
+
+int session__new(const struct options *options, struct session **ret_session)
+{
+	struct session *session = calloc(1, sizeof(*session));
+	int error;
+
+	if (!session)
+		return -ENOMEM;
+	session->options = options;
+	session->follows_tree = options->pid_count || options->command;
+	/* Globs may fit any process that starts later. */
+	if (options->comm_count)
+		session->follows_tree = false;
+	session->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	error = session->epoll_fd < 0 ? -errno : make_profile(session);
+	if (!error)
+		error = runtimes__new(&session->runtimes);
+	if (!error)
+		error = open_kernel_side(session);
+	if (error)
+		session__free(session);
+	else
+		*ret_session = session;
+	return error;
+}
+
+static void free_tables(struct session *session)
+{
+	struct tracked_process *process, *next_process;
+	struct session_member *member, *next_member;
+	struct session_stack *stack, *next_stack;
+
+	HASH_ITER (hh, session->processes, process, next_process) {
+		HASH_DEL(session->processes, process);
+		tracked_process__free(process);
+	}
+	HASH_ITER (hh, session->stacks, stack, next_stack) {
+		HASH_DEL(session->stacks, stack);
+		free(stack);
+	}
+	HASH_ITER (hh, session->tree, member, next_member) {
+		HASH_DEL(session->tree, member);
+		free(member);
+	}
+}
+
+void session__free(struct session *session)
+{
+	if (!session)
+		return;
+	free_tables(session);
+	sideband__free(session->sideband);
+	programs__free(session->programs);
+	runtimes__free(session->runtimes);
+	profile__free(session->profile);
+	if (session->epoll_fd >= 0)
+		close(session->epoll_fd);
+	free(session);
+}
+
+/* 0, or -ESRCH when none of the pids asked for can be profiled. */
+static int attach_pids(struct session *session)
+{
+	const struct options *options = session->options;
+	size_t i, attached = 0;
+
+	for (i = 0; i < options->pid_count; i++) {
+		pid_t pid = options->pids[i];
+		struct tracked_process *process;
+		int error;
+
+		session__add_member(session, pid);
+		error = session__attach(session, pid);
+		process = session__find_pid(session, pid);
+		if (!error && process && process->proof == TRACKED_REFUSED)
+			error = process->found.error;
+		if (!error) {
+			attached++;
+			continue;
+		}
+		session__remove_member(session, pid);
+		log__error("cannot profile process %d: %s%s%s", pid,
+			   error > 0 ? rbprof_error__text(error) : strerror(-error),
+			   process && process->found.why ? ": " : "",
+			   process && process->found.why ? process->found.why : "");
+	}
+	return attached || !options->pid_count ? 0 : -ESRCH;
+}
+
+/* The second witness of the balance: the kernel's clock of each whole process. */
+static void read_process_clocks(struct session *session)
+{
+	struct tracked_process *process;
+
+	for (process = session->processes; process; process = process->hh.next)
+		process->has_cpu_at_start =
+			!process->is_placeholder &&
+			!ruby_process__cpu_ns(process->found.pid, &process->cpu_at_start_ns);
+}
+
+int session__start(struct session *session)
+{
+	const struct options *options = session->options;
+	int error = 0;
+
+	if (!session->follows_tree)
+		session__scan(session);
+	if (options->pid_count)
+		error = attach_pids(session);
+	if (error && !options->comm_count)
+		return error;
+	session->boot_offset_ns = realtime_offset_ns();
+	session->start_ns = session__now_ns();
+	error = programs__start_clocks(session->programs);
+	read_process_clocks(session);
+	if (!error)
+		error = programs__start_timers(session->programs,
+					       1000000000ULL / options->frequency_hz);
+	if (error)
+		log__error("cannot start the timers: %s; run `rbprof-bpf doctor`",
+			   strerror(-error));
+	return error;
+}
+
+int session__fd(const struct session *session)
+{
+	return session->epoll_fd;
+}
+
+/* Lets go of processes that have ended, once the kernel has told all about them. */
+static void sweep(struct session *session, uint64_t now)
+{
+	struct tracked_process *process, *next;
+	struct rbprof_counters counters;
+
+	HASH_ITER (hh, session->processes, process, next) {
+		if (process->has_ended)
+			continue;
+		if (process->is_exiting && now - process->exiting_since_ns > SWEEP_NS) {
+			session__end_process(session, process);
+			continue;
+		}
+		if (programs__counters(session->programs, process->serial, &counters))
+			continue;
+		process->counters = counters;
+		if (counters.threads_started != process->threads_started_seen) {
+			process->threads_started_seen = counters.threads_started;
+			session__name_threads(session, process);
+		}
+	}
+}
+
+void session__poll(struct session *session)
+{
+	uint64_t now = session__now_ns();
+
+	sideband__read(session->sideband);
+	programs__consume(session->programs);
+	if (session->must_scan) {
+		session->must_scan = false;
+		session__scan(session);
+	}
+	if (now - session->swept_ns >= SWEEP_NS) {
+		session->swept_ns = now;
+		sweep(session, now);
+	}
+}
+
+#define MAX_ENDED_PROCESSES 1024
+
+void session__forget_ended(struct session *session)
+{
+	struct session_forgotten *forgotten = &session->forgotten;
+	struct tracked_process *process, *next;
+	uint64_t errors[RBPROF_E_COUNT];
+	int i;
+
+	if (++session->ended_count <= MAX_ENDED_PROCESSES)
+		return;
+	/* The table keeps the order in which processes came. */
+	HASH_ITER (hh, session->processes, process, next) {
+		if (!process->has_ended)
+			continue;
+		tracked_process__errors(process, errors);
+		for (i = 1; i < RBPROF_E_COUNT && !process->is_placeholder; i++)
+			forgotten->errors[i] += errors[i];
+		forgotten->processes += !process->is_placeholder;
+		forgotten->fired += process->counters.fired;
+		forgotten->taken += process->counters.taken;
+		forgotten->samples_cpu_ns += tracked_process__samples_cpu_ns(process);
+		forgotten->kernel_cpu_ns += tracked_process__kernel_cpu_ns(process);
+		HASH_DEL(session->processes, process);
+		tracked_process__free(process);
+		session->ended_count--;
+		break;
+	}
+}
+
+bool session__has_ended(const struct session *session)
+{
+	return session->follows_tree && !session->tree;
+}
+
+/* Whether a process that ends has not yet told the CPU of all its threads. */
+static bool is_exit_pending(const struct session *session)
+{
+	const struct tracked_process *process;
+
+	for (process = session->processes; process; process = process->hh.next) {
+		if (!process->is_exiting || process->has_ended || process->is_placeholder)
+			continue;
+		if (process->threads || !(process->ended_count + process->forgotten_threads))
+			return true;
+	}
+	return false;
+}
+
+/* The last words of a thread come a little later than the end of its process. */
+static void wait_for_exits(struct session *session)
+{
+	int tries;
+
+	for (tries = 0; tries < EXIT_WAIT_MS && is_exit_pending(session); tries++) {
+		usleep(1000);
+		programs__consume(session->programs);
+	}
+}
+
+void session__stop(struct session *session)
+{
+	struct tracked_process *process;
+
+	programs__stop_timers(session->programs);
+	for (process = session->processes; process; process = process->hh.next) {
+		if (!process->has_ended)
+			session__name_threads(session, process);
+	}
+	/* What waits first, so that the last readings find room. */
+	programs__consume(session->programs);
+	wait_for_exits(session);
+	if (programs__read_clocks(session->programs))
+		log__warn("cannot read the clocks a last time: the last moments are missing");
+	for (process = session->processes; process; process = process->hh.next) {
+		uint64_t cpu_ns;
+
+		if (process->has_ended || process->is_exiting || process->is_placeholder)
+			continue;
+		if (!ruby_process__cpu_ns(process->found.pid, &cpu_ns)) {
+			process->cpu_at_end_ns = cpu_ns;
+			process->has_cpu_at_end = true;
+		}
+	}
+	session->stop_ns = session__now_ns();
+	programs__consume(session->programs);
+	for (process = session->processes; process; process = process->hh.next) {
+		struct rbprof_counters counters;
+
+		if (!process->has_ended &&
+		    !programs__counters(session->programs, process->serial, &counters))
+			process->counters = counters;
+		if (!process->has_ended)
+			process->last_ns = session->stop_ns;
+	}
+}
+
+void session__errors(const struct session *session, uint64_t *ret_errors)
+{
+	const struct tracked_process *process;
+	uint64_t errors[RBPROF_E_COUNT];
+	int i;
+
+	memcpy(ret_errors, session->forgotten.errors, sizeof(errors));
+	for (process = session->processes; process; process = process->hh.next) {
+		tracked_process__errors(process, errors);
+		for (i = 1; i < RBPROF_E_COUNT && !process->is_placeholder; i++)
+			ret_errors[i] += errors[i];
+	}
+	ret_errors[RBPROF_E_LOST_SIDEBAND] += session->lost_sideband;
+	ret_errors[RBPROF_E_LOST_LIFECYCLE] += programs__lost_lifecycle(session->programs);
+}
+
+void session__summary(struct session *session, struct session_summary *ret_summary)
+{
+	struct session_summary summary = {
+		.processes_seen = session->processes_seen,
+		.fired = session->forgotten.fired,
+		.samples = session->forgotten.taken,
+		.cpu_ns = session->forgotten.samples_cpu_ns,
+	};
+	struct tracked_process *process;
+	uint64_t errors[RBPROF_E_COUNT];
+	int i;
+
+	session__errors(session, errors);
+	for (i = 1; i < RBPROF_E_COUNT; i++)
+		summary.errors += i == RBPROF_E_LOST_SAMPLE ? 0 : errors[i];
+
+	for (process = session->processes; process; process = process->hh.next) {
+		if (process->is_placeholder)
+			continue;
+		summary.fired += process->counters.fired;
+		summary.samples += process->counters.taken;
+		summary.cpu_ns += tracked_process__samples_cpu_ns(process);
+		summary.processes += !process->has_ended && process->proof != TRACKED_REFUSED;
+		summary.refused += process->proof == TRACKED_REFUSED;
+	}
+	summary.lost = summary.fired > summary.samples ? summary.fired - summary.samples : 0;
+	*ret_summary = summary;
+}

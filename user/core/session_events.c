@@ -1,0 +1,330 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "session_internal.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../ruby/threads.h"
+#include "log.h"
+
+/* Stacks remembered; past that they are forgotten, and the kernel side sends them anew. */
+#define MAX_STACKS (RBPROF_MAX_KNOWN_STACKS / 2)
+
+static void count(struct tracked_process *process, enum rbprof_error error)
+{
+	process->errors[error]++;
+}
+
+/* Opens what names are read through; once a process. */
+static bool has_names(struct session *session, struct tracked_process *process)
+{
+	struct names_roots roots = {
+		.vm_ptr_address = ruby_process__vm_ptr(&process->found),
+		.symbols_address = ruby_process__symbols(&process->found),
+	};
+	int error;
+
+	if (process->names)
+		return true;
+	if (process->has_ended || !session__proved(session, process))
+		return false;
+	error = memory__open_process(process->found.pid, &process->memory);
+	if (error) {
+		count(process, error == -EPERM ? RBPROF_E_NO_PERMISSION : RBPROF_E_NAME_GONE);
+		return false;
+	}
+	error = names__new(process->memory, &process->found.runtime->layout, &roots,
+			   session->profile, &process->names);
+	if (error) {
+		memory__close(process->memory);
+		process->memory = NULL;
+	}
+	return !error;
+}
+
+/* ---- stacks ---- */
+
+static void forget_stacks(struct session *session)
+{
+	struct session_stack *stack, *next;
+
+	HASH_ITER (hh, session->stacks, stack, next) {
+		programs__stack_forgotten(session->programs, stack->hash);
+		HASH_DEL(session->stacks, stack);
+		free(stack);
+	}
+}
+
+static struct session_stack *find_stack(struct session *session, const struct rbprof_sample *sample)
+{
+	struct session_stack *stack;
+
+	HASH_FIND(hh, session->stacks, &sample->stack_hash, sizeof(sample->stack_hash), stack);
+	return stack;
+}
+
+static struct session_stack *keep_stack(struct session *session, const struct rbprof_sample *sample)
+{
+	size_t size = sample->frame_count * sizeof(struct rbprof_frame);
+	struct session_stack *stack;
+
+	if (HASH_COUNT(session->stacks) >= MAX_STACKS)
+		forget_stacks(session);
+	stack = malloc(sizeof(*stack) + size);
+	if (!stack)
+		return NULL;
+	memset(stack, 0, sizeof(*stack));
+	stack->hash = sample->stack_hash;
+	stack->serial = sample->event.serial;
+	stack->epoch = RBPROF_GC_STATE_UNKNOWN;
+	stack->count = sample->frame_count;
+	stack->root_frames = sample->root_frames;
+	stack->omitted = sample->omitted;
+	stack->error = sample->flags & RBPROF_SAMPLE_CUT ? sample->error : RBPROF_OK;
+	memcpy(stack->frames, sample + 1, size);
+	HASH_ADD(hh, session->stacks, hash, sizeof(stack->hash), stack);
+	return stack;
+}
+
+/* The frames' names, with a marker where frames were left out and where the walk was cut. */
+static uint32_t resolve(struct session *session, struct tracked_process *process,
+			struct session_stack *stack, const struct rbprof_gc_state *gc)
+{
+	uint64_t epoch = rbprof_gc_epoch(gc);
+	uint32_t *frames = session->scratch, count_frames = stack->count;
+
+	if (stack->epoch == epoch && epoch != RBPROF_GC_STATE_UNKNOWN)
+		return stack->stack;
+	names__frames(process->names, stack->frames, stack->count, gc, frames);
+	if (stack->omitted) {
+		uint32_t at = stack->count - stack->root_frames;
+
+		memmove(frames + at + 1, frames + at, stack->root_frames * sizeof(*frames));
+		frames[at] = session->frame_truncated;
+		count_frames++;
+	}
+	if (stack->error)
+		frames[count_frames++] = session->frame_unreadable;
+	stack->stack = profile__stack(session->profile, frames, count_frames);
+	stack->epoch = epoch;
+	programs__stack_known(session->programs, stack->hash, epoch);
+	return stack->stack;
+}
+
+static uint32_t stack_of_sample(struct session *session, struct tracked_process *process,
+				const struct rbprof_sample *sample, uint32_t *ret_omitted)
+{
+	struct session_stack *stack;
+
+	*ret_omitted = 0;
+	if (!session->options->max_frames)
+		return session->stack_none;
+	if (process->proof == TRACKED_REFUSED)
+		return session->stack_unreadable;
+	if (sample->flags & RBPROF_SAMPLE_NO_EC)
+		return sample->error && sample->error != RBPROF_E_EC_OF_OTHER_THREAD
+			       ? session->stack_unreadable
+			       : session->stack_no_ruby;
+	if (!sample->frame_count)
+		return sample->flags & RBPROF_SAMPLE_CUT ? session->stack_unreadable
+							 : session->stack_no_ruby;
+	stack = find_stack(session, sample);
+	if (!stack && sample->flags & RBPROF_SAMPLE_STACK_KNOWN) {
+		count(process, RBPROF_E_STACK_FORGOTTEN);
+		return session->stack_unreadable;
+	}
+	if (!stack)
+		stack = keep_stack(session, sample);
+	if (!stack || !has_names(session, process))
+		return session->stack_unreadable;
+	*ret_omitted = stack->omitted;
+	return resolve(session, process, stack, &sample->gc);
+}
+
+/* ---- threads ---- */
+
+static void name_thread(struct session *session, struct tracked_process *process,
+			struct tracked_thread *thread, const struct rbprof_sample *sample)
+{
+	uint64_t epoch = rbprof_gc_epoch(&sample->gc);
+	uint32_t name;
+
+	if (!sample->thread || !has_names(session, process))
+		return;
+	if (thread->last_name != PROFILE_NONE && epoch != RBPROF_GC_STATE_UNKNOWN &&
+	    thread->name_epoch == epoch && thread->name_thread == sample->thread &&
+	    thread->name_value == sample->thread_name)
+		return;
+	name = names__thread(process->names, sample->thread, sample->thread_name,
+			     process->is_forked && process->forked_tid == thread->tid, &sample->gc);
+	if (name == PROFILE_NONE) {
+		count(process, RBPROF_E_THREAD_NAME);
+		return;
+	}
+	thread->last_name = name;
+	thread->name_thread = sample->thread;
+	thread->name_value = sample->thread_name;
+	thread->name_epoch = epoch;
+}
+
+void session__name_threads(struct session *session, struct tracked_process *process)
+{
+	struct rbprof_gc_state gc;
+	struct threads_list *list;
+	size_t i;
+
+	if (process->is_placeholder || !has_names(session, process) ||
+	    names__gc_state(process->names, &gc) ||
+	    threads__list(process->memory, &process->found.runtime->layout,
+			  ruby_process__vm_ptr(&process->found), &list))
+		return;
+	tracked_process__forget_names(process);
+	for (i = 0; i < list->count; i++) {
+		const struct threads_entry *entry = &list->entries[i];
+		uint32_t name;
+
+		if (!entry->tid)
+			continue;
+		name = names__thread(process->names, entry->thread, entry->name,
+				     process->is_forked && process->forked_tid == entry->tid, &gc);
+		if (name != PROFILE_NONE)
+			tracked_process__keep_name(process, entry->tid, name);
+	}
+	threads__free(list);
+}
+
+/* ---- events ---- */
+
+static void on_sample(struct session *session, const struct rbprof_sample *sample)
+{
+	struct tracked_process *process = session__find(session, sample->event.serial);
+	struct tracked_thread *thread;
+	uint32_t stack, omitted;
+
+	if (!process || process->is_placeholder)
+		return;
+	thread = tracked_process__thread(process, sample->event.tid);
+	if (!thread)
+		return;
+	process->last_ns = sample->event.time_ns;
+	stack = stack_of_sample(session, process, sample, &omitted);
+	name_thread(session, process, thread, sample);
+	thread->last_stack = stack;
+	thread->last_omitted = omitted;
+	tracked_thread__add(thread, stack, sample->thread ? thread->last_name : PROFILE_NONE,
+			    omitted, 1, (int64_t)sample->cpu_delta_ns);
+}
+
+static void on_clock(struct session *session, const struct rbprof_clock *clock)
+{
+	struct tracked_process *process = session__find(session, clock->event.serial);
+	struct tracked_thread *thread;
+	uint32_t stack, omitted = 0;
+
+	if (!process || process->is_placeholder)
+		return;
+	thread = tracked_process__thread(process, clock->event.tid);
+	if (!thread)
+		return;
+	process->last_ns = clock->event.time_ns;
+	thread->tid_inside = clock->tid_inside;
+	memcpy(thread->comm, clock->comm, sizeof(thread->comm));
+	thread->kernel_total_ns = clock->cpu_total_ns;
+	thread->kernel_start_ns = clock->cpu_start_ns;
+	thread->has_kernel_cpu = true;
+	if (clock->reason == RBPROF_CLOCK_ATTACHED) {
+		stack = session->stack_not_known;
+	} else if (!session->options->max_frames) {
+		stack = session->stack_none;
+	} else if (thread->last_stack != PROFILE_NONE) {
+		stack = thread->last_stack;
+		omitted = thread->last_omitted;
+	} else {
+		stack = session->stack_not_sampled;
+	}
+	if (clock->cpu_delta_ns)
+		tracked_thread__add(thread, stack, PROFILE_NONE, omitted, 0,
+				    (int64_t)clock->cpu_delta_ns);
+	if (clock->reason == RBPROF_CLOCK_THREAD_EXIT) {
+		session__flush_thread(session, process, thread);
+		tracked_process__end_thread(process, thread);
+	}
+}
+
+static void on_exec(struct session *session, const struct rbprof_lifecycle *event)
+{
+	struct tracked_process *process = session__find(session, event->event.serial);
+
+	if (process)
+		session__end_process(session, process);
+}
+
+static void on_exit_event(struct session *session, const struct rbprof_lifecycle *event)
+{
+	struct tracked_process *process = session__find(session, event->event.serial);
+
+	session__remove_member(session, (pid_t)event->event.pid);
+	if (!event->known || !process)
+		return;
+	process->is_exiting = true;
+	process->exiting_since_ns = session__now_ns();
+	process->last_ns = event->event.time_ns;
+}
+
+void session__end_process(struct session *session, struct tracked_process *process)
+{
+	struct tracked_thread *thread, *next;
+	struct rbprof_counters counters;
+
+	if (process->has_ended)
+		return;
+	if (!programs__counters(session->programs, process->serial, &counters))
+		process->counters = counters;
+	programs__remove_process(session->programs, process->found.pid, process->serial);
+	programs__forget_counters(session->programs, process->serial);
+	HASH_ITER (hh, process->threads, thread, next) {
+		session__flush_thread(session, process, thread);
+		tracked_process__end_thread(process, thread);
+	}
+	if (!process->is_placeholder)
+		session__flush_lost(session, process);
+	tracked_process__close_names(process);
+	tracked_process__forget_names(process);
+	process->has_ended = true;
+	session__forget_ended(session);
+}
+
+void session__on_event(void *context, const struct rbprof_event *event, size_t size)
+{
+	struct session *session = context;
+	const struct rbprof_sample *sample = (const void *)event;
+
+	switch (event->kind) {
+	case RBPROF_EVENT_SAMPLE:
+		if (size < sizeof(*sample) || sample->frame_count > RBPROF_MAX_FRAMES ||
+		    sample->root_frames > sample->frame_count)
+			break;
+		if (!(sample->flags & RBPROF_SAMPLE_STACK_KNOWN) &&
+		    size < sizeof(*sample) + sample->frame_count * sizeof(struct rbprof_frame))
+			break;
+		on_sample(session, sample);
+		break;
+	case RBPROF_EVENT_CLOCK:
+		if (size >= sizeof(struct rbprof_clock))
+			on_clock(session, (const void *)event);
+		break;
+	case RBPROF_EVENT_FORK:
+		session__forked(session, (const void *)event);
+		break;
+	case RBPROF_EVENT_EXEC:
+		on_exec(session, (const void *)event);
+		break;
+	case RBPROF_EVENT_EXIT:
+		on_exit_event(session, (const void *)event);
+		break;
+	default:
+		log__debug("event of unknown kind %u", event->kind);
+		break;
+	}
+}

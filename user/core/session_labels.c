@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "session_internal.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/utsname.h>
+
+#include "../util/utf8.h"
+#include "error_names.h"
+
+#define MAX_LABELS 16
+
+struct labels {
+	struct profile *profile;
+	struct profile_label labels[MAX_LABELS];
+	size_t count;
+};
+
+static void add_text(struct labels *labels, const char *key, uint32_t text)
+{
+	labels->labels[labels->count++] = (struct profile_label){
+		.key = profile__cstring(labels->profile, key),
+		.text = text,
+		.unit = PROFILE_NONE,
+	};
+}
+
+static void add_number(struct labels *labels, const char *key, int64_t number)
+{
+	labels->labels[labels->count++] = (struct profile_label){
+		.key = profile__cstring(labels->profile, key),
+		.text = PROFILE_NONE,
+		.number = number,
+		.unit = PROFILE_NONE,
+	};
+}
+
+static uint32_t comm_text(struct profile *profile, const char *comm)
+{
+	char text[RBPROF_COMM_LEN * 3 + 1];
+	size_t length = utf8__clean(comm, strnlen(comm, RBPROF_COMM_LEN), text, sizeof(text) - 1);
+
+	return profile__string(profile, text, length);
+}
+
+static uint32_t row_labels(struct session *session, const struct tracked_process *process,
+			   const struct tracked_thread *thread, const struct tracked_row *row)
+{
+	struct labels labels = { .profile = session->profile };
+	uint32_t name = row->key.name;
+	char text[sizeof(process->found.comm) + 32];
+
+	if (name == PROFILE_NONE)
+		name = tracked_process__thread_name(process, thread);
+	if (name == PROFILE_NONE)
+		name = comm_text(session->profile, thread->comm);
+	/* The object id is not read yet, and reading it must not assign one. */
+	snprintf(text, sizeof(text), "%" PRIu32 " (-1)", thread->tid);
+	add_text(&labels, "thread id", profile__cstring(session->profile, text));
+	add_text(&labels, "thread name", name);
+	snprintf(text, sizeof(text), "%s (%d)", process->found.comm, process->found.pid);
+	add_text(&labels, "process", profile__cstring(session->profile, text));
+	add_number(&labels, "pid", process->found.pid);
+	if (process->found.runtime)
+		add_text(&labels, "ruby",
+			 profile__cstring(session->profile, process->found.runtime->version));
+	if (row->key.omitted)
+		add_number(&labels, "omitted frames", row->key.omitted);
+	return profile__label_set(session->profile, labels.labels, labels.count);
+}
+
+void session__flush_thread(struct session *session, struct tracked_process *process,
+			   struct tracked_thread *thread)
+{
+	struct tracked_row *row;
+
+	for (row = thread->rows; row; row = row->hh.next) {
+		int64_t values[PROFILE_MAX_TYPES] = { row->samples, row->cpu_ns };
+
+		if (!row->samples && !row->cpu_ns)
+			continue;
+		profile__add(session->profile, row->key.stack,
+			     row_labels(session, process, thread, row), values);
+		row->samples = 0;
+		row->cpu_ns = 0;
+	}
+}
+
+/* CPU of events that found no room: it was used, so it is in the profile. */
+void session__flush_lost(struct session *session, struct tracked_process *process)
+{
+	struct tracked_thread lost = {
+		.comm = "(lost)",
+		.last_name = PROFILE_NONE,
+		.last_stack = PROFILE_NONE,
+	};
+
+	if (!process->counters.lost_cpu_ns)
+		return;
+	process->errors[RBPROF_E_CPU_UNATTRIBUTED]++;
+	tracked_thread__add(&lost, session->stack_not_sampled, PROFILE_NONE, 0, 0,
+			    (int64_t)process->counters.lost_cpu_ns);
+	session__flush_thread(session, process, &lost);
+	process->forgotten_samples_cpu_ns += process->counters.lost_cpu_ns;
+	process->counters.lost_cpu_ns = 0;
+	tracked_thread__clear(&lost);
+}
+
+void session__flush(struct session *session)
+{
+	struct tracked_process *process;
+	struct tracked_thread *thread;
+
+	for (process = session->processes; process; process = process->hh.next) {
+		if (process->is_placeholder)
+			continue;
+		for (thread = process->threads; thread; thread = thread->hh.next)
+			session__flush_thread(session, process, thread);
+		session__flush_lost(session, process);
+	}
+}
+
+static void add_comments(struct session *session, const char *command_line)
+{
+	uint64_t errors[RBPROF_E_COUNT];
+	struct session_summary summary;
+	struct utsname host;
+	char text[512];
+	size_t i;
+
+	snprintf(text, sizeof(text), "rbprof-bpf %s: %s", RBPROF_VERSION, command_line);
+	profile__comment(session->profile, text);
+	if (!uname(&host)) {
+		snprintf(text, sizeof(text), "kernel: %s %s", host.release, host.machine);
+		profile__comment(session->profile, text);
+	}
+	for (i = 0; i < runtimes__count(session->runtimes); i++) {
+		const struct runtime *runtime = runtimes__at(session->runtimes, i);
+
+		snprintf(text, sizeof(text), "ruby: %s build-id %s", runtime->version,
+			 runtime->build_id);
+		profile__comment(session->profile, text);
+	}
+	session__summary(session, &summary);
+	snprintf(text, sizeof(text),
+		 "ticks: %" PRIu64 " fired, %" PRIu64 " taken, %" PRIu64 " lost", summary.fired,
+		 summary.samples, summary.lost);
+	profile__comment(session->profile, text);
+	session__errors(session, errors);
+	for (i = 1; i < RBPROF_E_COUNT; i++) {
+		if (!errors[i])
+			continue;
+		snprintf(text, sizeof(text), "%s: %" PRIu64, rbprof_error__text((int)i), errors[i]);
+		profile__comment(session->profile, text);
+	}
+}
+
+struct profile *session__profile(struct session *session, const char *command_line)
+{
+	struct profile_info *info = profile__info(session->profile);
+	struct profile_mapping *mapping = profile__mapping(session->profile);
+	char path[UTF8_LIMIT_PATH + 1];
+
+	session__flush(session);
+	info->time_ns = (int64_t)(session->start_ns + session->boot_offset_ns);
+	info->duration_ns = (int64_t)(session->stop_ns - session->start_ns);
+	info->period = 1000000000 / session->options->frequency_hz;
+	info->period_type = (struct profile_type){ "cpu-time", "nanoseconds" };
+	info->default_type = 1;
+	if (session->executable[0]) {
+		utf8__clean(session->executable, strlen(session->executable), path,
+			    UTF8_LIMIT_PATH);
+		mapping->file = profile__cstring(session->profile, path);
+		mapping->build_id = profile__cstring(session->profile, "");
+	}
+	add_comments(session, command_line);
+	return profile__failed(session->profile) ? NULL : session->profile;
+}

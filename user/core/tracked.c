@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "tracked.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Ended threads of a process that the balance sheet still lists one by one. */
+#define MAX_ENDED_THREADS 1024
+
+struct tracked_process *tracked_process__new(uint64_t serial, const struct ruby_process *found)
+{
+	struct tracked_process *process = calloc(1, sizeof(*process));
+
+	if (process) {
+		process->serial = serial;
+		process->found = *found;
+		if (found->error)
+			process->proof = TRACKED_REFUSED;
+	}
+	return process;
+}
+
+void tracked_thread__clear(struct tracked_thread *thread)
+{
+	struct tracked_row *row, *next;
+
+	HASH_ITER (hh, thread->rows, row, next) {
+		HASH_DEL(thread->rows, row);
+		free(row);
+	}
+}
+
+void tracked_process__free(struct tracked_process *process)
+{
+	struct tracked_thread *thread, *next;
+
+	if (!process)
+		return;
+	tracked_process__close_names(process);
+	tracked_process__forget_names(process);
+	HASH_ITER (hh, process->threads, thread, next) {
+		HASH_DEL(process->threads, thread);
+		tracked_thread__clear(thread);
+		free(thread);
+	}
+	for (thread = process->ended; thread; thread = next) {
+		next = thread->hh.next;
+		tracked_thread__clear(thread);
+		free(thread);
+	}
+	free(process);
+}
+
+void tracked_process__close_names(struct tracked_process *process)
+{
+	int i;
+
+	if (process->names) {
+		for (i = 0; i < RBPROF_E_COUNT; i++)
+			process->errors[i] += names__errors(process->names)[i];
+	}
+	names__free(process->names);
+	memory__close(process->memory);
+	process->names = NULL;
+	process->memory = NULL;
+}
+
+void tracked_process__errors(const struct tracked_process *process, uint64_t *ret_errors)
+{
+	int i;
+
+	for (i = 0; i < RBPROF_E_COUNT; i++) {
+		ret_errors[i] = process->errors[i] + process->counters.errors[i];
+		if (process->names)
+			ret_errors[i] += names__errors(process->names)[i];
+	}
+}
+
+uint64_t tracked_process__samples_cpu_ns(const struct tracked_process *process)
+{
+	const struct tracked_thread *thread;
+	uint64_t sum = process->forgotten_samples_cpu_ns;
+
+	for (thread = process->threads; thread; thread = thread->hh.next)
+		sum += thread->samples_cpu_ns;
+	for (thread = process->ended; thread; thread = thread->hh.next)
+		sum += thread->samples_cpu_ns;
+	return sum;
+}
+
+uint64_t tracked_process__kernel_cpu_ns(const struct tracked_process *process)
+{
+	const struct tracked_thread *thread;
+	uint64_t sum = process->forgotten_kernel_cpu_ns;
+
+	if (process->has_cpu_at_start && process->has_cpu_at_end)
+		return process->cpu_at_end_ns - process->cpu_at_start_ns;
+	for (thread = process->threads; thread; thread = thread->hh.next)
+		sum += tracked_thread__kernel_cpu_ns(thread);
+	for (thread = process->ended; thread; thread = thread->hh.next)
+		sum += tracked_thread__kernel_cpu_ns(thread);
+	return sum;
+}
+
+struct tracked_thread *tracked_process__thread(struct tracked_process *process, uint32_t tid)
+{
+	struct tracked_thread *thread;
+
+	HASH_FIND(hh, process->threads, &tid, sizeof(tid), thread);
+	if (thread)
+		return thread;
+	thread = calloc(1, sizeof(*thread));
+	if (!thread)
+		return NULL;
+	thread->tid = tid;
+	thread->last_name = PROFILE_NONE;
+	thread->last_stack = PROFILE_NONE;
+	HASH_ADD(hh, process->threads, tid, sizeof(thread->tid), thread);
+	return thread;
+}
+
+void tracked_process__keep_name(struct tracked_process *process, uint32_t tid_inside, uint32_t name)
+{
+	struct tracked_name *known;
+
+	HASH_FIND(hh, process->vm_names, &tid_inside, sizeof(tid_inside), known);
+	if (!known) {
+		known = calloc(1, sizeof(*known));
+		if (!known)
+			return;
+		known->tid_inside = tid_inside;
+		HASH_ADD(hh, process->vm_names, tid_inside, sizeof(known->tid_inside), known);
+	}
+	known->name = name;
+}
+
+void tracked_process__forget_names(struct tracked_process *process)
+{
+	struct tracked_name *name, *next;
+
+	HASH_ITER (hh, process->vm_names, name, next) {
+		HASH_DEL(process->vm_names, name);
+		free(name);
+	}
+}
+
+uint32_t tracked_process__thread_name(const struct tracked_process *process,
+				      const struct tracked_thread *thread)
+{
+	struct tracked_name *known;
+
+	if (thread->last_name != PROFILE_NONE)
+		return thread->last_name;
+	HASH_FIND(hh, process->vm_names, &thread->tid_inside, sizeof(thread->tid_inside), known);
+	return known ? known->name : PROFILE_NONE;
+}
+
+int tracked_thread__add(struct tracked_thread *thread, uint32_t stack, uint32_t name,
+			uint32_t omitted, int64_t samples, int64_t cpu_ns)
+{
+	struct tracked_row_key key = { stack, name, omitted };
+	struct tracked_row *row;
+
+	HASH_FIND(hh, thread->rows, &key, sizeof(key), row);
+	if (!row) {
+		row = calloc(1, sizeof(*row));
+		if (!row)
+			return -ENOMEM;
+		row->key = key;
+		HASH_ADD(hh, thread->rows, key, sizeof(row->key), row);
+	}
+	row->samples += samples;
+	row->cpu_ns += cpu_ns;
+	thread->samples += (uint64_t)samples;
+	thread->samples_cpu_ns += (uint64_t)cpu_ns;
+	return 0;
+}
+
+uint64_t tracked_thread__kernel_cpu_ns(const struct tracked_thread *thread)
+{
+	if (!thread->has_kernel_cpu)
+		return thread->samples_cpu_ns;
+	return thread->kernel_total_ns - thread->kernel_start_ns;
+}
+
+void tracked_process__end_thread(struct tracked_process *process, struct tracked_thread *thread)
+{
+	HASH_DEL(process->threads, thread);
+	tracked_thread__clear(thread);
+	thread->has_ended = true;
+	if (process->ended_count < MAX_ENDED_THREADS) {
+		thread->hh.next = process->ended;
+		process->ended = thread;
+		process->ended_count++;
+		return;
+	}
+	process->forgotten_threads++;
+	process->forgotten_samples_cpu_ns += thread->samples_cpu_ns;
+	process->forgotten_kernel_cpu_ns += tracked_thread__kernel_cpu_ns(thread);
+	free(thread);
+}

@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * What a session knows about the processes it profiles: their threads, and what each thread's
+ * samples add up to. A process here is one image, from fork or exec to exec or exit.
+ */
+#ifndef RBPROF_TRACKED_H
+#define RBPROF_TRACKED_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+#include <uthash.h>
+
+#include "../../include/rbprof_abi.h"
+#include "../agg/profile.h"
+#include "../discover/ruby_process.h"
+#include "../ruby/names.h"
+#include "../util/memory.h"
+
+/* What one thread used on one stack under one name. */
+struct tracked_row {
+	struct tracked_row_key {
+		uint32_t stack;
+		uint32_t name; /* string id; PROFILE_NONE: the one last known */
+		uint32_t omitted;
+	} key;
+	int64_t samples;
+	int64_t cpu_ns;
+	UT_hash_handle hh;
+};
+
+struct tracked_thread {
+	uint32_t tid;
+	uint32_t tid_inside; /* in its own pid namespace, 0: not known */
+	char comm[RBPROF_COMM_LEN];
+	bool has_ended;
+	uint32_t last_name;  /* string id of its last known name, or PROFILE_NONE */
+	uint32_t last_stack; /* PROFILE_NONE: never sampled */
+	uint32_t last_omitted;
+	struct tracked_row *rows;
+
+	/* The name at the last sample, and what it was read from. */
+	uint64_t name_thread, name_value, name_epoch;
+
+	/* Balance: the kernel's figures are those of its own clock of the thread. */
+	uint64_t samples;
+	uint64_t samples_cpu_ns;
+	uint64_t kernel_start_ns, kernel_total_ns;
+	bool has_kernel_cpu;
+	UT_hash_handle hh;
+};
+
+/* A thread's name as the VM's list of threads gave it, for threads that no sample named. */
+struct tracked_name {
+	uint32_t tid_inside;
+	uint32_t name; /* string id */
+	UT_hash_handle hh;
+};
+
+enum tracked_proof {
+	TRACKED_UNPROVEN = 0, /* the VM is not up yet */
+	TRACKED_PROVEN,
+	TRACKED_REFUSED, /* found.error says why; accounted for only */
+};
+
+struct tracked_process {
+	uint64_t serial;
+	struct ruby_process found;
+	bool is_placeholder; /* our COMMAND before its exec: not in the profile */
+	bool is_forked;
+	uint32_t forked_tid; /* the thread that made it by fork: its main thread */
+	enum tracked_proof proof;
+	bool is_exiting, has_ended;
+	uint64_t exiting_since_ns;
+
+	struct memory *memory; /* opened when first needed */
+	struct names *names;
+
+	struct tracked_thread *threads; /* by tid: the living */
+	struct tracked_thread *ended;	/* those kept for the balance sheet, in a list by hh.next */
+	uint32_t ended_count;
+	struct tracked_name *vm_names;
+
+	/* Sums of threads that are no longer kept. */
+	uint64_t forgotten_samples_cpu_ns, forgotten_kernel_cpu_ns, forgotten_threads;
+
+	bool has_cpu_at_start; /* the process CPU clock, when profiling of it began */
+	uint64_t cpu_at_start_ns;
+	bool has_cpu_at_end;
+	uint64_t cpu_at_end_ns;
+	uint64_t first_ns, last_ns; /* CLOCK_MONOTONIC: life within the recording */
+	uint64_t threads_started_seen;
+
+	struct rbprof_counters counters; /* of the kernel side, last read */
+	uint64_t errors[RBPROF_E_COUNT]; /* of user space; those of names at their end */
+	UT_hash_handle hh;
+};
+
+struct tracked_process *tracked_process__new(uint64_t serial, const struct ruby_process *found);
+/* Frees the process and its threads; rows must have been flushed. */
+void tracked_process__free(struct tracked_process *process);
+
+/* Memory and names are kept only while the process lives. */
+void tracked_process__close_names(struct tracked_process *process);
+
+/* All errors of the process by reason: kernel side, names, user space. RBPROF_E_COUNT entries. */
+void tracked_process__errors(const struct tracked_process *process, uint64_t *ret_errors);
+
+/* Sums over its threads. */
+uint64_t tracked_process__samples_cpu_ns(const struct tracked_process *process);
+uint64_t tracked_process__kernel_cpu_ns(const struct tracked_process *process);
+
+/* The thread, made if it is new; NULL if memory ran out. */
+struct tracked_thread *tracked_process__thread(struct tracked_process *process, uint32_t tid);
+
+/* Keeps the name that the VM's list of threads gave, or forgets them all. */
+void tracked_process__keep_name(struct tracked_process *process, uint32_t tid_inside,
+				uint32_t name);
+void tracked_process__forget_names(struct tracked_process *process);
+/* The name last known of a thread, from its samples or the VM's list; or PROFILE_NONE. */
+uint32_t tracked_process__thread_name(const struct tracked_process *process,
+				      const struct tracked_thread *thread);
+
+/* Adds to the thread's row. 0 or -ENOMEM. */
+int tracked_thread__add(struct tracked_thread *thread, uint32_t stack, uint32_t name,
+			uint32_t omitted, int64_t samples, int64_t cpu_ns);
+/* Frees its rows. */
+void tracked_thread__clear(struct tracked_thread *thread);
+uint64_t tracked_thread__kernel_cpu_ns(const struct tracked_thread *thread);
+
+/* Takes an ended thread out of the living; keeps it for the balance sheet while there is room. */
+void tracked_process__end_thread(struct tracked_process *process, struct tracked_thread *thread);
+
+#endif

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* How a class or module is called: the part of a method's name before '#' or '.'. */
+#ifndef RBPROF_CLASS_H
+#define RBPROF_CLASS_H
+
+#include "object.h"
+#include "symbols.h"
+
+/*
+ * Adds to text the owner part of a method defined in klass (a cme's defined_class), with its
+ * separator: "Foo::Bar#", "Foo.", "(anonymous Class)#", "(singleton of Foo).",
+ * "#<refinement:String@Rf>#". There is never an address in it.
+ * 0, or -errno: -EINVAL if klass is no class, -ENOTSUP in a release whose classes are not known.
+ */
+int class__owner(struct reader *reader, struct symbols *symbols, uint64_t klass,
+		 struct text *text);
+
+#endif
