@@ -13,6 +13,8 @@
 #ifndef RBPROF_BPF_CLOCK_H
 #define RBPROF_BPF_CLOCK_H
 
+#define CLOCK_MAX_SINCE_NS 2000000000ULL
+
 static __always_inline bool clock_has_run_queue(void)
 {
 	return bpf_core_field_exists(((struct sched_entity *)0)->cfs_rq) &&
@@ -45,7 +47,8 @@ static __always_inline void clock_calibrate(struct task_struct *prev, struct tas
 {
 	u32 zero = 0;
 	struct rbprof_cpu *cpu = bpf_map_lookup_elem(&cpus, &zero);
-	u64 now = bpf_ktime_get_ns(), kernel_clock, offset;
+	u64 now = bpf_ktime_get_ns(), kernel_clock;
+	s64 offset;
 	struct rq *rq = clock_run_queue(next);
 
 	if (!cpu)
@@ -62,10 +65,11 @@ static __always_inline void clock_calibrate(struct task_struct *prev, struct tas
 	 * the smallest distance is the best; it may creep up, as the clocks drift.
 	 */
 	offset = now - kernel_clock;
-	if (!cpu->offset_ns || offset < cpu->offset_ns)
+	if (!cpu->switches || offset < cpu->offset_ns)
 		cpu->offset_ns = offset;
 	else
-		cpu->offset_ns += (offset - cpu->offset_ns) >> 6;
+		cpu->offset_ns += (u64)(offset - cpu->offset_ns) >> 6;
+	cpu->switches++;
 }
 
 static __always_inline u32 task_cpu(struct task_struct *task)
@@ -83,12 +87,15 @@ static __always_inline u64 clock_since(struct task_struct *task, u64 exec_start)
 	u64 now = bpf_ktime_get_ns();
 	struct rq *rq = clock_run_queue(task);
 
-	if (!cpu || !cpu->offset_ns)
+	if (!cpu || !cpu->switches)
 		return 0;
 	now -= cpu->offset_ns;
 	if (rq)
 		now -= rq->clock - rq->clock_task;
-	return now > exec_start ? now - exec_start : 0;
+	/* The kernel reads its clock at every scheduler tick, at least once a second. */
+	if (now <= exec_start || now - exec_start > CLOCK_MAX_SINCE_NS)
+		return 0;
+	return now - exec_start;
 }
 
 /* CPU time of the task so far, ns. */

@@ -45,6 +45,7 @@ static __always_inline bool emit_clock(struct task_struct *task, const struct th
 	clock.cpu_start_ns = state->started_ns;
 	clock.reason = reason;
 	clock.tid_inside = state->tid_inside;
+	clock.thread_pointer = task->thread.fsbase;
 	bpf_probe_read_kernel(clock.comm, sizeof(clock.comm), task->comm);
 	if (!bpf_ringbuf_output(&events, &clock, sizeof(clock), emit_wake(false)))
 		return true;

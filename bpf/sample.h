@@ -90,7 +90,7 @@ static __always_inline void sample_stack(const struct rbprof_process *process,
 	if (!runtime || process->ec_source == RBPROF_EC_NONE)
 		goto no_ec;
 	layout = &runtime->layout;
-	if (thread_ec(process, state, thread_pointer, &ec)) {
+	if (thread_ec(process, layout, state, thread_pointer, &ec)) {
 		error = RBPROF_E_THREAD_POINTER;
 		goto no_ec;
 	}

@@ -181,7 +181,7 @@ static __always_inline void walk_stack(struct walk *walk, __u64 cfp, __u64 vm_st
 		if (roots > RBPROF_ROOT_FRAMES)
 			roots = RBPROF_ROOT_FRAMES;
 		walk->inner = walk->max_frames - roots;
-		walk->omitted = total - walk->max_frames;
+		walk->omitted = (__u32)(total - walk->max_frames);
 	}
 	walk_loop(steps, walk_step, walk);
 	walk_hash(walk, ((__u64)walk->omitted << 32) | walk->error);

@@ -78,10 +78,11 @@ struct rbprof_counters {
 
 /* Map "cpus", one entry a CPU; written by BPF only. */
 struct rbprof_cpu {
-	__u64 offset_ns;     /* CLOCK_MONOTONIC minus the run queue's clock */
+	__s64 offset_ns;     /* CLOCK_MONOTONIC minus the run queue's clock: may be negative */
 	__u64 ticks;	     /* entries of the timer program, but those that hit the idle task */
 	__u64 idle_ns;	     /* time without a task, up to idle_since_ns */
 	__u64 idle_since_ns; /* CLOCK_MONOTONIC; 0: not idle */
+	__u64 switches;	     /* 0: offset_ns is not known yet */
 };
 
 /* Read-only options of the programs. */
@@ -189,6 +190,7 @@ struct rbprof_clock {
 	__u64 cpu_delta_ns;
 	__u64 cpu_total_ns; /* the thread's whole CPU time, the kernel's figure */
 	__u64 cpu_start_ns; /* the same, when the thread's clock was started */
+	__u64 thread_pointer; /* pthread_t, on x86-64 */
 	__u32 reason;
 	__u32 tid_inside; /* tid in the thread's own pid namespace: as the VM knows it */
 	char comm[RBPROF_COMM_LEN];
@@ -204,7 +206,7 @@ struct rbprof_lifecycle {
 };
 
 _Static_assert(sizeof(struct rbprof_process) == 56, "abi");
-_Static_assert(sizeof(struct rbprof_cpu) == 32, "abi");
+_Static_assert(sizeof(struct rbprof_cpu) == 40, "abi");
 _Static_assert(sizeof(struct rbprof_event) == 32, "abi");
 _Static_assert(sizeof(struct rbprof_frame) == 24, "abi");
 _Static_assert(sizeof(struct rbprof_gc_state) == 16, "abi");
@@ -213,8 +215,8 @@ _Static_assert(offsetof(struct rbprof_sample, stack_hash) == 40, "abi");
 _Static_assert(offsetof(struct rbprof_sample, gc) == 48, "abi");
 _Static_assert(offsetof(struct rbprof_sample, ec) == 64, "abi");
 _Static_assert(offsetof(struct rbprof_sample, flags) == 88, "abi");
-_Static_assert(sizeof(struct rbprof_clock) == 80, "abi");
-_Static_assert(offsetof(struct rbprof_clock, comm) == 64, "abi");
+_Static_assert(sizeof(struct rbprof_clock) == 88, "abi");
+_Static_assert(offsetof(struct rbprof_clock, comm) == 72, "abi");
 _Static_assert(sizeof(struct rbprof_lifecycle) == 64, "abi");
 _Static_assert(sizeof(struct ruby_layout) % 2 == 0, "abi");
 _Static_assert(sizeof(struct rbprof_counters) == 32 + 8 * RBPROF_E_COUNT, "abi");

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/signalfd.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -23,7 +24,7 @@
 #include "out/out.h"
 #include "util/output.h"
 
-#define POLL_MS	    100 /* quiet events wait this long */
+#define POLL_MS	    100
 #define PROGRESS_NS 1000000000ULL
 
 struct record {
@@ -89,9 +90,12 @@ static int choose_format(struct record *record)
 static int try_output(const struct record *record)
 {
 	struct output *output;
+	struct stat stat_of;
 	int error;
 
-	if (!strcmp(record->path, "-"))
+	/* Not a pipe or a device: who reads there would take the trial for the end. */
+	if (!strcmp(record->path, "-") || (!stat(record->path, &stat_of) &&
+					   !S_ISREG(stat_of.st_mode) && !S_ISDIR(stat_of.st_mode)))
 		return CMD_DONE;
 	error = output__open(record->path, &output);
 	if (error) {
@@ -242,25 +246,32 @@ static bool has_command_ended(struct record *record)
 
 static int wait_ms(const struct record *record, uint64_t now)
 {
+	int at_most = session__wait_ms(record->session);
 	uint64_t left;
 
 	if (!record->options.duration_ns)
-		return POLL_MS;
+		return at_most;
 	left = (record->options.duration_ns - (now - record->started_ns)) / 1000000 + 1;
-	return left < POLL_MS ? (int)left : POLL_MS;
+	return left < (uint64_t)at_most ? (int)left : at_most;
 }
 
 static void run(struct record *record)
 {
 	struct epoll_event events[4];
 	uint64_t now = now_ns();
+	int count, i;
 
 	while (!record->signals && has_time_left(record, now)) {
-		epoll_wait(record->epoll_fd, events, 4, wait_ms(record, now));
-		take_signals(record);
+		count = epoll_wait(record->epoll_fd, events, 4, wait_ms(record, now));
+		for (i = 0; i < count; i++) {
+			if (events[i].data.fd == record->signal_fd)
+				take_signals(record);
+			else if (record->control &&
+				 events[i].data.fd == control__fd(record->control))
+				control__answer(record->control, state_for_control,
+						record->session);
+		}
 		session__poll(record->session);
-		if (record->control)
-			control__answer(record->control, state_for_control, record->session);
 		if (has_command_ended(record) || session__has_ended(record->session))
 			break;
 		now = now_ns();

@@ -14,6 +14,8 @@
 
 #define SWEEP_NS     1000000000ULL
 #define EXIT_WAIT_MS 100
+#define QUIET_MS     100 /* events that are not urgent wait this long */
+#define REST_MS	     3
 
 uint64_t session__now_ns(void)
 {
@@ -64,9 +66,9 @@ static int make_profile(struct session *session)
 	return profile__failed(session->profile) ? -ENOMEM : 0;
 }
 
-static int watch(struct session *session, int fd)
+static int watch(struct session *session, int fd, uint32_t how)
 {
-	struct epoll_event event = { .events = EPOLLIN };
+	struct epoll_event event = { .events = EPOLLIN | how };
 
 	return epoll_ctl(session->epoll_fd, EPOLL_CTL_ADD, fd, &event) ? -errno : 0;
 }
@@ -86,9 +88,9 @@ static int open_kernel_side(struct session *session)
 	handler.context = session;
 	error = sideband__new(&handler, &session->sideband);
 	if (!error)
-		error = watch(session, programs__fd(session->programs));
+		error = watch(session, programs__fd(session->programs), 0);
 	if (!error)
-		error = watch(session, sideband__fd(session->sideband));
+		error = watch(session, sideband__fd(session->sideband), EPOLLONESHOT);
 	if (error)
 		log__error("cannot follow the host's processes: %s", strerror(-error));
 	return error;
@@ -245,11 +247,32 @@ static void sweep(struct session *session, uint64_t now)
 	}
 }
 
+/*
+ * Records of the side-band come for every mapping of every process of the host. While they do,
+ * they are looked at every few milliseconds only, not each on its own: a Ruby that has just been
+ * mapped takes longer than that to get to its first line.
+ */
+static void read_sideband(struct session *session)
+{
+	struct epoll_event event = { .events = EPOLLIN | EPOLLONESHOT };
+	bool rested = session->sideband_rests;
+
+	session->sideband_rests = sideband__read(session->sideband);
+	if (rested && !session->sideband_rests)
+		epoll_ctl(session->epoll_fd, EPOLL_CTL_MOD, sideband__fd(session->sideband),
+			  &event);
+}
+
+int session__wait_ms(const struct session *session)
+{
+	return session->sideband_rests ? REST_MS : QUIET_MS;
+}
+
 void session__poll(struct session *session)
 {
 	uint64_t now = session__now_ns();
 
-	sideband__read(session->sideband);
+	read_sideband(session);
 	programs__consume(session->programs);
 	if (session->must_scan) {
 		session->must_scan = false;

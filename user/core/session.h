@@ -51,8 +51,12 @@ int session__start(struct session *session);
 /* An epoll descriptor, readable when session__poll() has something to do soon. */
 int session__fd(const struct session *session);
 
-/* Handles what has come; to be called when session__fd() is readable and every 100 ms. */
+/* Handles what has come; to be called when session__fd() is readable, and after session__wait_ms().
+ */
 void session__poll(struct session *session);
+
+/* How long to wait for session__fd() at most, in milliseconds. */
+int session__wait_ms(const struct session *session);
 
 /* Whether every process that was asked for has ended (never true for targets -a and --comm). */
 bool session__has_ended(const struct session *session);

@@ -170,28 +170,29 @@ static void name_thread(struct session *session, struct tracked_process *process
 
 void session__name_threads(struct session *session, struct tracked_process *process)
 {
+	struct ruby_thread *threads;
 	struct rbprof_gc_state gc;
-	struct threads_list *list;
-	size_t i;
+	size_t i, count;
 
 	if (process->is_placeholder || !has_names(session, process) ||
 	    names__gc_state(process->names, &gc) ||
 	    threads__list(process->memory, &process->found.runtime->layout,
-			  ruby_process__vm_ptr(&process->found), &list))
+			  ruby_process__vm_ptr(&process->found), &threads, &count))
 		return;
 	tracked_process__forget_names(process);
-	for (i = 0; i < list->count; i++) {
-		const struct threads_entry *entry = &list->entries[i];
+	for (i = 0; i < count; i++) {
+		const struct ruby_thread *thread = &threads[i];
+		uint64_t native = thread->tid > 0 ? (uint64_t)thread->tid : thread->pthread;
 		uint32_t name;
 
-		if (!entry->tid)
+		if (!native)
 			continue;
-		name = names__thread(process->names, entry->thread, entry->name,
-				     process->is_forked && process->forked_tid == entry->tid, &gc);
+		name = names__thread(process->names, thread->address, thread->name,
+				     process->is_forked && process->forked_tid == native, &gc);
 		if (name != PROFILE_NONE)
-			tracked_process__keep_name(process, entry->tid, name);
+			tracked_process__keep_name(process, native, name);
 	}
-	threads__free(list);
+	free(threads);
 }
 
 /* ---- events ---- */
@@ -229,6 +230,7 @@ static void on_clock(struct session *session, const struct rbprof_clock *clock)
 		return;
 	process->last_ns = clock->event.time_ns;
 	thread->tid_inside = clock->tid_inside;
+	thread->thread_pointer = clock->thread_pointer;
 	memcpy(thread->comm, clock->comm, sizeof(thread->comm));
 	thread->kernel_total_ns = clock->cpu_total_ns;
 	thread->kernel_start_ns = clock->cpu_start_ns;

@@ -45,7 +45,8 @@ struct session {
 	struct session_stack *stacks;
 	struct session_member *tree; /* with targets that are followed: pids and COMMAND */
 	bool follows_tree;
-	bool must_scan; /* mapping records were lost */
+	bool must_scan;	     /* mapping records were lost */
+	bool sideband_rests; /* its descriptor is not watched: see read_sideband() */
 	pid_t command_pid;
 
 	uint64_t boot_offset_ns;    /* CLOCK_REALTIME minus CLOCK_MONOTONIC, read once */

@@ -120,17 +120,24 @@ struct tracked_thread *tracked_process__thread(struct tracked_process *process, 
 	return thread;
 }
 
-void tracked_process__keep_name(struct tracked_process *process, uint32_t tid_inside, uint32_t name)
+static struct tracked_name *find_name(const struct tracked_process *process, uint64_t native)
 {
 	struct tracked_name *known;
 
-	HASH_FIND(hh, process->vm_names, &tid_inside, sizeof(tid_inside), known);
+	HASH_FIND(hh, process->vm_names, &native, sizeof(native), known);
+	return known;
+}
+
+void tracked_process__keep_name(struct tracked_process *process, uint64_t native, uint32_t name)
+{
+	struct tracked_name *known = find_name(process, native);
+
 	if (!known) {
 		known = calloc(1, sizeof(*known));
 		if (!known)
 			return;
-		known->tid_inside = tid_inside;
-		HASH_ADD(hh, process->vm_names, tid_inside, sizeof(known->tid_inside), known);
+		known->native = native;
+		HASH_ADD(hh, process->vm_names, native, sizeof(known->native), known);
 	}
 	known->name = name;
 }
@@ -152,7 +159,9 @@ uint32_t tracked_process__thread_name(const struct tracked_process *process,
 
 	if (thread->last_name != PROFILE_NONE)
 		return thread->last_name;
-	HASH_FIND(hh, process->vm_names, &thread->tid_inside, sizeof(thread->tid_inside), known);
+	known = find_name(process, thread->tid_inside);
+	if (!known)
+		known = find_name(process, thread->thread_pointer);
 	return known ? known->name : PROFILE_NONE;
 }
 

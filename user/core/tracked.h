@@ -32,6 +32,7 @@ struct tracked_row {
 struct tracked_thread {
 	uint32_t tid;
 	uint32_t tid_inside; /* in its own pid namespace, 0: not known */
+	uint64_t thread_pointer;
 	char comm[RBPROF_COMM_LEN];
 	bool has_ended;
 	uint32_t last_name;  /* string id of its last known name, or PROFILE_NONE */
@@ -52,8 +53,8 @@ struct tracked_thread {
 
 /* A thread's name as the VM's list of threads gave it, for threads that no sample named. */
 struct tracked_name {
-	uint32_t tid_inside;
-	uint32_t name; /* string id */
+	uint64_t native; /* its tid as the VM knows it; its pthread_t where the VM knows no tid */
+	uint32_t name;	 /* string id */
 	UT_hash_handle hh;
 };
 
@@ -114,8 +115,7 @@ uint64_t tracked_process__kernel_cpu_ns(const struct tracked_process *process);
 struct tracked_thread *tracked_process__thread(struct tracked_process *process, uint32_t tid);
 
 /* Keeps the name that the VM's list of threads gave, or forgets them all. */
-void tracked_process__keep_name(struct tracked_process *process, uint32_t tid_inside,
-				uint32_t name);
+void tracked_process__keep_name(struct tracked_process *process, uint64_t native, uint32_t name);
 void tracked_process__forget_names(struct tracked_process *process);
 /* The name last known of a thread, from its samples or the VM's list; or PROFILE_NONE. */
 uint32_t tracked_process__thread_name(const struct tracked_process *process,

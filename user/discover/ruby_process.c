@@ -15,6 +15,10 @@
 #include "../util/memory.h"
 #include "../util/utf8.h"
 
+#define STARTING_NS    2000000000ULL
+#define PROOF_TRIES    3
+#define PROOF_PAUSE_US 1000
+
 int ruby_process__identity(pid_t pid, uint64_t *ret_start_ns, char *comm, size_t size)
 {
 	char path[32], text[1024], *open_paren, *close_paren;
@@ -172,20 +176,39 @@ void ruby_process__describe(const struct ruby_process *process, struct rbprof_pr
 	ret->runtime = (uint32_t)process->runtime_index;
 }
 
+/* Whether the process may still be loading its libraries or setting up its VM. */
+static bool is_starting(const struct ruby_process *process)
+{
+	struct timespec now;
+
+	if (clock_gettime(CLOCK_BOOTTIME, &now))
+		return false;
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec <
+	       process->start_ns + STARTING_NS;
+}
+
 int ruby_process__prove(struct ruby_process *process)
 {
 	struct memory *memory;
-	int result;
+	int result, tries;
 
 	if (process->error || !process->runtime)
 		return process->error ? process->error : RBPROF_E_NOT_RUBY;
 	result = memory__open_process(process->pid, &memory);
 	if (!result) {
-		result = layout__prove(memory, &process->runtime->layout,
-				       ruby_process__vm_ptr(process),
-				       ruby_process__symbols(process), &process->why);
+		for (tries = 0; tries < PROOF_TRIES; tries++) {
+			if (tries)
+				usleep(PROOF_PAUSE_US);
+			result = layout__prove(memory, &process->runtime->layout,
+					       ruby_process__vm_ptr(process),
+					       ruby_process__symbols(process), &process->why);
+			if (result <= 0)
+				break;
+		}
 		memory__close(memory);
 	}
+	if (result > 0 && is_starting(process))
+		return -EAGAIN;
 	if (result == -EPERM || result == -EACCES)
 		result = RBPROF_E_NO_PERMISSION;
 	if (result > 0)

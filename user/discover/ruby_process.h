@@ -44,8 +44,10 @@ uint64_t ruby_process__symbols(const struct ruby_process *process);
 void ruby_process__describe(const struct ruby_process *process, struct rbprof_process *ret);
 
 /*
- * Lets the layout prove itself on the process. 0; -EAGAIN: its VM is not up yet; a positive
- * enum rbprof_error (also set in process->error and why); -errno of reading.
+ * Lets the layout prove itself on the process, which goes on meanwhile: what fails is tried
+ * again some times. 0; -EAGAIN: its VM is not up yet, or (process started within the last
+ * seconds) is still being set up; a positive enum rbprof_error (also set in process->error and
+ * why); -errno of reading.
  */
 int ruby_process__prove(struct ruby_process *process);
 

@@ -175,7 +175,7 @@ static void handle(struct sideband *sideband, const struct perf_event_header *he
 	}
 }
 
-static void read_ring(struct sideband *sideband, struct ring *ring)
+static bool read_ring(struct sideband *sideband, struct ring *ring)
 {
 	const char *data = (const char *)ring->page + sideband->page_size;
 	uint64_t size = sideband->page_size * RING_PAGES, tail = ring->page->data_tail;
@@ -196,13 +196,18 @@ static void read_ring(struct sideband *sideband, struct ring *ring)
 		handle(sideband, header);
 		tail += length;
 	}
+	if (tail == ring->page->data_tail)
+		return false;
 	__atomic_store_n(&ring->page->data_tail, tail, __ATOMIC_RELEASE);
+	return true;
 }
 
-void sideband__read(struct sideband *sideband)
+bool sideband__read(struct sideband *sideband)
 {
+	bool any = false;
 	int i;
 
 	for (i = 0; i < sideband->count; i++)
-		read_ring(sideband, &sideband->rings[i]);
+		any |= read_ring(sideband, &sideband->rings[i]);
+	return any;
 }

@@ -31,7 +31,7 @@ void sideband__free(struct sideband *sideband);
 /* An epoll descriptor that is readable when there are records. */
 int sideband__fd(const struct sideband *sideband);
 
-/* Calls the handler for all records there are. */
-void sideband__read(struct sideband *sideband);
+/* Calls the handler for all records there are. True if there were any. */
+bool sideband__read(struct sideband *sideband);
 
 #endif

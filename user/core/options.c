@@ -1,0 +1,525 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "options.h"
+
+#include <argp.h>
+#include <errno.h>
+#include <fnmatch.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../../include/rbprof_abi.h"
+#include "../cmd.h"
+#include "../out/out.h"
+#include "options_table.h"
+
+#define PROGRAM	  "rbprof-bpf"
+#define MAX_COMMS 64
+
+struct parse {
+	enum options_command command;
+	struct options *options;
+	char **argv;
+	bool is_said; /* what is wrong */
+};
+
+/* ---- values ---- */
+
+static int parse_frequency(struct options *options, const char *text)
+{
+	uint64_t hz;
+
+	if (options__number(text, 1, OPTIONS_MAX_HZ, &hz)) {
+		log__error("bad frequency '%s': give a whole number of Hz from 1 to %d", text,
+			   OPTIONS_MAX_HZ);
+		return EINVAL;
+	}
+	options->frequency_hz = (uint32_t)hz;
+	return 0;
+}
+
+static int parse_duration(struct options *options, const char *text)
+{
+	int error = options__duration(text, &options->duration_ns);
+
+	if (error == -ERANGE)
+		log__error("bad duration '%s': must be more than zero and at most 10 years", text);
+	else if (error)
+		log__error("bad duration '%s': give a time like 10, 10s, 500ms, 5m or 1h30m", text);
+	return error ? EINVAL : 0;
+}
+
+static int parse_max_frames(struct options *options, const char *text)
+{
+	uint64_t frames;
+
+	if (options__number(text, 0, RBPROF_MAX_FRAMES, &frames)) {
+		log__error("bad --max-frames '%s': give a whole number from 0 to %d", text,
+			   RBPROF_MAX_FRAMES);
+		return EINVAL;
+	}
+	options->max_frames = (uint32_t)frames;
+	return 0;
+}
+
+static int parse_pid(const char *text, pid_t *ret_pid)
+{
+	uint64_t pid;
+
+	if (options__number(text, 1, INT_MAX, &pid)) {
+		log__error("bad pid '%s': give the number of a process, see " PROGRAM " ps", text);
+		return EINVAL;
+	}
+	*ret_pid = (pid_t)pid;
+	return 0;
+}
+
+static int add_pid(struct options *options, pid_t pid)
+{
+	pid_t *pids;
+
+	for (size_t i = 0; i < options->pid_count; i++)
+		if (options->pids[i] == pid)
+			return 0;
+	if (options->pid_count == OPTIONS_MAX_PIDS) {
+		log__error("more than %d pids: leave -p away to profile every process",
+			   OPTIONS_MAX_PIDS);
+		return EINVAL;
+	}
+	pids = realloc(options->pids, (options->pid_count + 1) * sizeof(*pids));
+	if (!pids)
+		return ENOMEM;
+	pids[options->pid_count++] = pid;
+	options->pids = pids;
+	return 0;
+}
+
+static int parse_pids(struct options *options, const char *text)
+{
+	char *copy = strdup(text), *rest = copy, *item;
+	int error = copy ? 0 : ENOMEM;
+	pid_t pid;
+
+	while (!error && (item = strsep(&rest, ","))) {
+		error = parse_pid(item, &pid);
+		if (!error)
+			error = add_pid(options, pid);
+	}
+	free(copy);
+	return error;
+}
+
+static int parse_comm(struct options *options, const char *text)
+{
+	const char **comms;
+
+	if (!*text) {
+		log__error("empty --comm: give the name of a process, or a pattern like 'puma*'");
+		return EINVAL;
+	}
+	if (options->comm_count == MAX_COMMS) {
+		log__error("more than %d --comm: use a pattern that fits them all", MAX_COMMS);
+		return EINVAL;
+	}
+	if (!strpbrk(text, "*?[\\") && strlen(text) >= RBPROF_COMM_LEN)
+		log__warn("--comm '%s' never fits: the kernel keeps %d bytes of a name", text,
+			  RBPROF_COMM_LEN - 1);
+	comms = realloc(options->comms, (options->comm_count + 1) * sizeof(*comms));
+	if (!comms)
+		return ENOMEM;
+	comms[options->comm_count++] = text;
+	options->comms = comms;
+	return 0;
+}
+
+/* "pprof, folded, json, text": the formats of this version. */
+static void list_formats(char *text, size_t size)
+{
+	const struct out_format *format;
+	size_t used = 0;
+
+	*text = '\0';
+	for (size_t i = 0; (format = out__format(i)) && used < size; i++)
+		if (format->write)
+			used += (size_t)snprintf(text + used, size - used, "%s%s", used ? ", " : "",
+						 format->name);
+}
+
+static int parse_format(struct options *options, const char *text)
+{
+	const struct out_format *format = out__format_by_name(text);
+	char names[128];
+
+	if (format && format->write) {
+		options->format = text;
+		return 0;
+	}
+	list_formats(names, sizeof(names));
+	if (format)
+		log__error("format '%s': not in this version, choose one of %s", text, names);
+	else
+		log__error("unknown format '%s': choose one of %s", text, names);
+	return EINVAL;
+}
+
+static int parse_value(struct parse *parse, const char *text)
+{
+	static const char *const landed[] = { "cpu-time", "cpu-samples" };
+	static const char *const later[] = { "wall-time", "alloc-samples", "heap-live-samples",
+					     "heap-live-size", "timeline" };
+
+	parse->options->value = text;
+	/* A saved profile may have any type: report looks for it there. */
+	if (parse->command == OPTIONS_REPORT && *text)
+		return 0;
+	for (size_t i = 0; i < sizeof(landed) / sizeof(landed[0]); i++)
+		if (!strcmp(landed[i], text))
+			return 0;
+	for (size_t i = 0; i < sizeof(later) / sizeof(later[0]); i++) {
+		if (strcmp(later[i], text))
+			continue;
+		log__error("--value %s: not in this version", text);
+		return EINVAL;
+	}
+	log__error("unknown sample type '%s': give cpu-time or cpu-samples", text);
+	return EINVAL;
+}
+
+static int parse_output(struct options *options, const char *text)
+{
+	if (!*text) {
+		log__error("empty file name for -o: give a path, or - for stdout");
+		return EINVAL;
+	}
+	options->output = text;
+	return 0;
+}
+
+static int parse_stats(struct options *options, const char *text)
+{
+	if (text && strcmp(text, "json")) {
+		log__error("unknown --stats=%s: give --stats or --stats=json", text);
+		return EINVAL;
+	}
+	options->stats = text ? OPTIONS_STATS_JSON : OPTIONS_STATS_TEXT;
+	return 0;
+}
+
+static int parse_color(struct options *options, const char *text)
+{
+	if (!text || !strcmp(text, "always")) {
+		options->color = LOG_COLOR_ALWAYS;
+	} else if (!strcmp(text, "auto")) {
+		options->color = LOG_COLOR_AUTO;
+	} else if (!strcmp(text, "never")) {
+		options->color = LOG_COLOR_NEVER;
+	} else {
+		log__error("unknown --color=%s: give auto, always or never", text);
+		return EINVAL;
+	}
+	return 0;
+}
+
+/* ---- arguments that are not options ---- */
+
+static int parse_argument(struct parse *parse, char *text, struct argp_state *state)
+{
+	struct options *options = parse->options;
+	const char *command = option_commands[parse->command].name;
+	uint64_t number;
+
+	switch (parse->command) {
+	case OPTIONS_RECORD:
+		/* Everything from here on is COMMAND's own. */
+		options->command = &parse->argv[state->next - 1];
+		state->next = state->argc;
+		return 0;
+	case OPTIONS_REPORT:
+		if (options->file) {
+			log__error("more than one file: '%s' and '%s'", options->file, text);
+			return EINVAL;
+		}
+		options->file = text;
+		return 0;
+	case OPTIONS_STATE:
+		if (options->pid) {
+			log__error("more than one pid: %d and '%s'", options->pid, text);
+			return EINVAL;
+		}
+		return parse_pid(text, &options->pid);
+	default:
+		if (parse->command == OPTIONS_DUMP && !options__number(text, 1, INT_MAX, &number))
+			log__error("%s takes no argument '%s': give a process as -p %s", command,
+				   text, text);
+		else
+			log__error("%s takes no argument '%s'", command, text);
+		return EINVAL;
+	}
+}
+
+/* The suffix of -o must not choose a format of a later version. */
+static int check_suffix(const struct options *options)
+{
+	const struct out_format *format;
+
+	if (options->format || !options->output)
+		return 0;
+	format = out__format_by_path(options->output);
+	if (format->write)
+		return 0;
+	log__error("format '%s' of '%s': not in this version, choose another with -f", format->name,
+		   options->output);
+	return EINVAL;
+}
+
+static int check_end(struct parse *parse, const struct argp_state *state)
+{
+	struct options *options = parse->options;
+
+	if (parse->command == OPTIONS_REPORT && !options->file) {
+		log__error("no file given: " PROGRAM " report FILE, as record has written it");
+		return EINVAL;
+	}
+	if (parse->command == OPTIONS_RECORD && state->quoted && !options->command) {
+		log__error("no COMMAND after --");
+		return EINVAL;
+	}
+	if (options->all && (options->pid_count || options->comm_count)) {
+		log__error("-a is every Ruby process: it goes with neither -p nor --comm");
+		return EINVAL;
+	}
+	if (options->command && (options->all || options->pid_count || options->comm_count)) {
+		log__error("COMMAND '%s' is the target: it goes with none of -a, -p and --comm",
+			   options->command[0]);
+		return EINVAL;
+	}
+	if (!options->command && !options->pid_count && !options->comm_count)
+		options->all = true;
+	return check_suffix(options);
+}
+
+/* ---- argp ---- */
+
+static int parse_option(int key, char *text, struct argp_state *state)
+{
+	struct parse *parse = state->input;
+	struct options *options = parse->options;
+
+	switch (key) {
+	case 'a':
+		options->all = true;
+		return 0;
+	case 'p':
+		return parse_pids(options, text);
+	case OPTION_KEY_COMM:
+		return parse_comm(options, text);
+	case 'F':
+		return parse_frequency(options, text);
+	case 'd':
+		return parse_duration(options, text);
+	case OPTION_KEY_CPU:
+		return 0;
+	case OPTION_KEY_MAX_FRAMES:
+		return parse_max_frames(options, text);
+	case 'o':
+		return parse_output(options, text);
+	case 'f':
+		return parse_format(options, text);
+	case OPTION_KEY_VALUE:
+		return parse_value(parse, text);
+	case OPTION_KEY_STATS:
+		return parse_stats(options, text);
+	case OPTION_KEY_JSON:
+		options->json = true;
+		return 0;
+	case 'q':
+		options->verbosity = -1;
+		return 0;
+	case 'v':
+		options->verbosity = options->verbosity < 0 ? 1 : options->verbosity + 1;
+		return 0;
+	case OPTION_KEY_COLOR:
+		return parse_color(options, text);
+	default:
+		return ARGP_ERR_UNKNOWN;
+	}
+}
+
+/* Under the full name, which argp does not know. */
+static _Noreturn void print_help(struct argp_state *state, unsigned int flags)
+{
+	const struct parse *parse = state->input;
+	char name[32];
+
+	snprintf(name, sizeof(name), PROGRAM " %s", option_commands[parse->command].name);
+	state->name = name;
+	argp_state_help(state, stdout, flags);
+	exit(CMD_DONE);
+}
+
+static int parse_known(int key, char *text, struct argp_state *state)
+{
+	struct parse *parse = state->input;
+
+	switch (key) {
+	case ARGP_KEY_ARG:
+		return parse_argument(parse, text, state);
+	case ARGP_KEY_END:
+		return check_end(parse, state);
+	case 'h':
+		print_help(state, ARGP_HELP_STD_HELP);
+	case OPTION_KEY_USAGE:
+		print_help(state, ARGP_HELP_USAGE | ARGP_HELP_EXIT_OK);
+	case 'V':
+		puts(PROGRAM " " RBPROF_VERSION);
+		exit(CMD_DONE);
+	}
+	if (key >= OPTION_KEY_NOT_YET && key < OPTION_KEY_NOT_YET + (int)option_entry_count) {
+		log__error("--%s: not in this version",
+			   option_entries[key - OPTION_KEY_NOT_YET].row.name);
+		return EINVAL;
+	}
+	return parse_option(key, text, state);
+}
+
+static error_t parse_key(int key, char *text, struct argp_state *state)
+{
+	struct parse *parse = state->input;
+	error_t error;
+
+	if (key == ARGP_KEY_INIT) {
+		/* Keeps argp's own hint away, which names the program only, and its exit. */
+		state->err_stream = NULL;
+		return 0;
+	}
+	if (key == ARGP_KEY_ERROR) {
+		/* getopt has said what is wrong with an option. */
+		if (!parse->is_said)
+			log__error("see " PROGRAM " %s --help",
+				   option_commands[parse->command].name);
+		return 0;
+	}
+	error = parse_known(key, text, state);
+	parse->is_said |= error && error != ARGP_ERR_UNKNOWN;
+	return error;
+}
+
+/* Rows of a subcommand, headings and the end; one array holds those of any subcommand. */
+struct argp_rows {
+	struct argp_option rows[128];
+	size_t count;
+};
+
+static void add_row(struct argp_rows *rows, const struct argp_option *row)
+{
+	/* The last row stays empty: it is the end. */
+	if (rows->count < sizeof(rows->rows) / sizeof(rows->rows[0]) - 1)
+		rows->rows[rows->count++] = *row;
+}
+
+static void fill_rows(enum options_command command, struct argp_rows *rows)
+{
+	int group = OPTION_GROUP_NONE;
+
+	for (size_t i = 0; i < option_entry_count; i++) {
+		const struct option_entry *entry = &option_entries[i];
+		const struct options_row *row = &entry->row;
+
+		if (!(entry->commands & 1u << command))
+			continue;
+		if (row->is_landed && (int)entry->group != group) {
+			const char *title = option_group__title(entry->group);
+
+			group = (int)entry->group;
+			if (title)
+				add_row(rows,
+					&(struct argp_option){ .doc = title, .group = group });
+		}
+		add_row(rows,
+			&(struct argp_option){
+				.name = row->name,
+				.key = row->is_landed ? entry->key : OPTION_KEY_NOT_YET + (int)i,
+				.arg = row->argument,
+				.flags = (row->is_optional ? OPTION_ARG_OPTIONAL : 0) |
+					 (row->is_landed ? 0 : OPTION_HIDDEN),
+				.doc = row->text,
+				.group = row->is_landed ? group : OPTION_GROUP_NONE,
+			});
+	}
+}
+
+int options__parse(enum options_command command, int argc, char **argv, struct options *ret_options)
+{
+	struct options options = {
+		.frequency_hz = OPTIONS_DEFAULT_HZ,
+		.max_frames = RBPROF_DEFAULT_FRAMES,
+	};
+	struct parse parse = { .command = command, .options = &options, .argv = argv };
+	struct argp_rows rows = { 0 };
+	struct argp argp = {
+		.options = rows.rows,
+		.parser = parse_key,
+		.args_doc = option_commands[command].arguments,
+		.doc = option_commands[command].text,
+	};
+	char *name = argv[0];
+	int error;
+
+	fill_rows(command, &rows);
+	/* getopt begins its own messages with it. */
+	argv[0] = (char[]){ PROGRAM };
+	/* Without argp's own --help, which brings undocumented options along. */
+	error = argp_parse(&argp, argc, argv, ARGP_IN_ORDER | ARGP_NO_HELP, NULL, &parse);
+	argv[0] = name;
+	if (error) {
+		options__free(&options);
+		if (error == ENOMEM)
+			log__error("out of memory");
+		return -error;
+	}
+	log__setup(options.verbosity, options.color);
+	*ret_options = options;
+	return 0;
+}
+
+void options__free(struct options *options)
+{
+	free(options->pids);
+	free(options->comms);
+	options->pids = NULL;
+	options->comms = NULL;
+}
+
+bool options__selects(const struct options *options, pid_t pid, const char *comm)
+{
+	if (options->all)
+		return true;
+	for (size_t i = 0; i < options->pid_count; i++)
+		if (options->pids[i] == pid)
+			return true;
+	for (size_t i = 0; i < options->comm_count; i++)
+		if (!fnmatch(options->comms[i], comm, 0))
+			return true;
+	return false;
+}
+
+/* ---- the table, for others ---- */
+
+const struct options_row *options__row(enum options_command command, size_t index)
+{
+	for (size_t i = 0; i < option_entry_count; i++)
+		if (option_entries[i].commands & 1u << command && !index--)
+			return &option_entries[i].row;
+	return NULL;
+}
+
+const char *options__command_name(enum options_command command)
+{
+	return command < OPTIONS_COMMAND_COUNT ? option_commands[command].name : NULL;
+}
+
+const char *options__command_summary(enum options_command command)
+{
+	return command < OPTIONS_COMMAND_COUNT ? option_commands[command].summary : NULL;
+}

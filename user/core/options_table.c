@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "options_table.h"
+
+#include "../../include/rbprof_abi.h"
+
+#define RECORD (1u << OPTIONS_RECORD)
+#define DUMP   (1u << OPTIONS_DUMP)
+#define PS     (1u << OPTIONS_PS)
+#define REPORT (1u << OPTIONS_REPORT)
+#define STATE  (1u << OPTIONS_STATE)
+#define DOCTOR (1u << OPTIONS_DOCTOR)
+#define EVERY  (RECORD | DUMP | PS | REPORT | STATE | DOCTOR)
+
+#define TEXT_OF(number)	 #number
+#define NUMBER(constant) TEXT_OF(constant)
+
+/* A switch, an option with an argument, one whose argument may be left out. */
+#define SWITCH(commands, group, letter, key, name, text) \
+	{ { name, letter, NULL, false, true, text }, commands, key, OPTION_GROUP_##group }
+#define OPTION(commands, group, letter, key, name, argument, text) \
+	{ { name, letter, argument, false, true, text }, commands, key, OPTION_GROUP_##group }
+#define OPTIONAL(commands, group, letter, key, name, argument, text) \
+	{ { name, letter, argument, true, true, text }, commands, key, OPTION_GROUP_##group }
+/* Known, refused. Its argument may be left out, so that the refusal comes first. */
+#define NOT_YET(commands, name)                       \
+	{ { name, 0, "ARGUMENT", true, false, NULL }, \
+	  commands,                                   \
+	  OPTION_KEY_NOT_YET,                         \
+	  OPTION_GROUP_NONE }
+
+/* clang-format off */
+const struct option_entry option_entries[] = {
+	SWITCH(RECORD | DUMP, TARGET, 'a', 'a', "all",
+	       "every Ruby process of the host, those that start later too (default)"),
+	OPTION(RECORD | DUMP, TARGET, 'p', 'p', "pid", "PID[,PID...]",
+	       "these processes; can be given more than once"),
+	OPTION(RECORD | DUMP, TARGET, 0, OPTION_KEY_COMM, "comm", "GLOB",
+	       "processes whose name (comm) fits the pattern; can be given more than once"),
+
+	OPTION(RECORD, COLLECT, 'F', 'F', "frequency", "HZ",
+	       "samples a second on each CPU, 1 to " NUMBER(OPTIONS_MAX_HZ) " (default "
+	       NUMBER(OPTIONS_DEFAULT_HZ) ")"),
+	OPTION(RECORD, COLLECT, 'd', 'd', "duration", "TIME",
+	       "for how long: 10, 10s, 500ms, 5m, 1h30m (default until Ctrl-C, or until COMMAND "
+	       "ends)"),
+	SWITCH(RECORD, COLLECT, 0, OPTION_KEY_CPU, "cpu", "CPU time (on by default)"),
+	OPTION(RECORD, COLLECT, 0, OPTION_KEY_MAX_FRAMES, "max-frames", "N",
+	       "frames kept of a stack, 0 to " NUMBER(RBPROF_MAX_FRAMES) " (default "
+	       NUMBER(RBPROF_DEFAULT_FRAMES) "); of a deeper one the root-most "
+	       NUMBER(RBPROF_ROOT_FRAMES) " and the innermost; 0: no stacks, only totals"),
+
+	OPTION(RECORD, OUTPUT, 'o', 'o', "output", "FILE",
+	       "where to write the profile, - for stdout (default "
+	       "rbprof-HOST-YYYYmmddTHHMMSS.pb.gz)"),
+	OPTION(RECORD, OUTPUT, 'f', 'f', "format", "FORMAT",
+	       "pprof, folded, json or text (default by the suffix of FILE: .pb.gz .pb .folded "
+	       ".json .txt, else pprof)"),
+	OPTION(REPORT, OUTPUT, 'o', 'o', "output", "FILE", "where to write (default stdout)"),
+	OPTION(REPORT, OUTPUT, 'f', 'f', "format", "FORMAT",
+	       "pprof, folded, json or text (default by the suffix of -o's FILE: .pb.gz .pb "
+	       ".folded .json .txt, else text)"),
+	OPTION(RECORD | REPORT, OUTPUT, 0, OPTION_KEY_VALUE, "value", "TYPE",
+	       "sample type for formats with one value: cpu-time (default) or cpu-samples"),
+	OPTIONAL(RECORD, OUTPUT, 0, OPTION_KEY_STATS, "stats", "json",
+		 "at the end print the balance sheet and every counter; =json: as one JSON object "
+		 "on stderr"),
+	SWITCH(DUMP | PS | STATE | DOCTOR, OUTPUT, 0, OPTION_KEY_JSON, "json",
+	       "print JSON instead of text"),
+
+	SWITCH(EVERY, OUTPUT, 'q', 'q', "quiet", "say nothing but errors and warnings"),
+	SWITCH(EVERY, OUTPUT, 'v', 'v', "verbose", "say more"),
+	OPTIONAL(EVERY, OUTPUT, 0, OPTION_KEY_COLOR, "color", "WHEN",
+		 "auto (default: on a terminal, unless NO_COLOR is set), always or never"),
+
+	SWITCH(EVERY, OTHER, 'h', 'h', "help", "print this list"),
+	SWITCH(EVERY, OTHER, 0, OPTION_KEY_USAGE, "usage", "print a short usage message"),
+	SWITCH(EVERY, OTHER, 'V', 'V', "version", "print the version"),
+
+	NOT_YET(RECORD | DUMP, "cgroup"),
+	NOT_YET(RECORD | DUMP, "container"),
+	NOT_YET(RECORD, "no-cpu"),
+	NOT_YET(RECORD, "wall"),
+	NOT_YET(RECORD, "no-wall"),
+	NOT_YET(RECORD, "gc"),
+	NOT_YET(RECORD, "no-gc"),
+	NOT_YET(RECORD, "no-gc-stack"),
+	NOT_YET(RECORD, "alloc"),
+	NOT_YET(RECORD, "no-alloc"),
+	NOT_YET(RECORD, "no-alloc-class"),
+	NOT_YET(RECORD, "heap"),
+	NOT_YET(RECORD, "no-heap"),
+	NOT_YET(RECORD, "no-uprobes"),
+	NOT_YET(RECORD, "no-trace"),
+	NOT_YET(RECORD, "no-endpoint"),
+	NOT_YET(RECORD, "no-frame-endpoint"),
+	NOT_YET(RECORD, "timeline"),
+	NOT_YET(RECORD, "native"),
+	NOT_YET(RECORD, "kernel"),
+	NOT_YET(RECORD, "ring"),
+	NOT_YET(REPORT, "by"),
+	NOT_YET(REPORT, "focus"),
+	NOT_YET(REPORT, "ignore"),
+	NOT_YET(REPORT, "lines"),
+};
+/* clang-format on */
+
+const size_t option_entry_count = sizeof(option_entries) / sizeof(option_entries[0]);
+
+const struct option_command option_commands[OPTIONS_COMMAND_COUNT] = {
+	[OPTIONS_RECORD] = {
+		"record", "profile Ruby processes and write a file", "[-- COMMAND ARGS...]",
+		"Profile Ruby processes and write the profile to a file.\v"
+		"COMMAND is started, under sudo as the user who called it, and profiled with its "
+		"descendants; the exit status is then its own. The first Ctrl-C writes the "
+		"profile, a second one aborts.",
+	},
+	[OPTIONS_DUMP] = {
+		"dump", "print every thread's stack, once", NULL,
+		"Print the stack of every thread, running or asleep, once.",
+	},
+	[OPTIONS_PS] = {
+		"ps", "list Ruby processes and how they are read", NULL,
+		"List the Ruby processes of the host: pid, version, how it is read, or why not.",
+	},
+	[OPTIONS_REPORT] = {
+		"report", "print or convert a saved profile", "FILE",
+		"Print the methods of a saved profile by the CPU they used, or convert it.",
+	},
+	[OPTIONS_STATE] = {
+		"state", "show the inner state of a running record", "[PID]",
+		"Show the inner state of a running record: options, processes, threads and all "
+		"counters.\v"
+		"PID is that of the record; without it the only one running.",
+	},
+	[OPTIONS_DOCTOR] = {
+		"doctor", "tell whether this host can be profiled", NULL,
+		"Tell whether this host can be profiled, and if not what is missing.",
+	},
+};
+
+const char *option_group__title(enum option_group group)
+{
+	switch (group) {
+	case OPTION_GROUP_TARGET:
+		return "Target:";
+	case OPTION_GROUP_COLLECT:
+		return "Collect:";
+	case OPTION_GROUP_OUTPUT:
+		return "Output:";
+	default:
+		return NULL;
+	}
+}

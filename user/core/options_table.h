@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The table behind options.h; for options*.c only. */
+#ifndef RBPROF_OPTIONS_TABLE_H
+#define RBPROF_OPTIONS_TABLE_H
+
+#include "options.h"
+
+/* Rows with a letter have it as their key. */
+enum option_key {
+	OPTION_KEY_COMM = 0x100,
+	OPTION_KEY_CPU,
+	OPTION_KEY_MAX_FRAMES,
+	OPTION_KEY_VALUE,
+	OPTION_KEY_STATS,
+	OPTION_KEY_JSON,
+	OPTION_KEY_COLOR,
+	OPTION_KEY_USAGE,
+	OPTION_KEY_NOT_YET = 0x200, /* and above: one a row that has not landed */
+};
+
+/* Groups of --help, in this order, the negative one last; argp puts help and version there. */
+enum option_group {
+	OPTION_GROUP_OTHER = -1,
+	OPTION_GROUP_NONE = 0,
+	OPTION_GROUP_TARGET,
+	OPTION_GROUP_COLLECT,
+	OPTION_GROUP_OUTPUT,
+};
+
+struct option_entry {
+	struct options_row row;
+	unsigned int commands; /* bits, by enum options_command */
+	int key;
+	enum option_group group;
+};
+
+struct option_command {
+	const char *name;
+	const char *summary;
+	const char *arguments; /* of the usage line; NULL: none */
+	const char *text;      /* of --help, above and (after \v) below the options */
+};
+
+extern const struct option_entry option_entries[];
+extern const size_t option_entry_count;
+extern const struct option_command option_commands[OPTIONS_COMMAND_COUNT];
+
+/* Heading of a group in --help; NULL: none. */
+const char *option_group__title(enum option_group group);
+
+#endif
