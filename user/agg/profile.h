@@ -61,16 +61,16 @@ struct profile_row {
 /* The executable that the profile is about; strings owned by the profile. */
 struct profile_mapping {
 	uint64_t start, limit, offset;
-	uint32_t file;	   /* string ids */
+	uint32_t file; /* string ids */
 	uint32_t build_id;
 };
 
 /* What a profile says about itself. Plain values: set them directly. */
 struct profile_info {
-	int64_t time_ns;     /* start, since the Unix epoch */
+	int64_t time_ns; /* start, since the Unix epoch */
 	int64_t duration_ns;
-	int64_t period;	     /* of period_type */
-	uint32_t default_type; /* index of a type */
+	int64_t period;			 /* of period_type */
+	uint32_t default_type;		 /* index of a type */
 	struct profile_type period_type; /* strings must outlive the profile or be interned */
 };
 

@@ -1,0 +1,94 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Between the two halves of the pprof reader (pprof_read.c and pprof_stacks.c); nobody else's. */
+#ifndef RBPROF_PPROF_READER_H
+#define RBPROF_PPROF_READER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "../agg/profile.h"
+#include "pprof_wire.h"
+
+/* Bounds of what a file may make us do; all far beyond any profile of use. */
+#define READER_MAX_ENTITIES	 (4U << 20) /* strings, functions, locations, mappings: of each */
+#define READER_MAX_SAMPLES	 (16U << 20)
+#define READER_MAX_COMMENTS	 65536
+#define READER_MAX_MESSAGE_BYTES (1U << 20) /* one sample, location, ... */
+#define READER_MAX_TEXT_BYTES	 65535
+#define READER_MAX_STACK	 65536		/* frames, inlined ones included */
+#define READER_MAX_KEPT_FRAMES	 (256ULL << 20) /* of all different stacks together */
+#define READER_MAX_LABELS	 256		/* of one sample */
+
+enum reader_field {
+	FIELD_SAMPLE_TYPE = 1,
+	FIELD_SAMPLE,
+	FIELD_MAPPING,
+	FIELD_LOCATION,
+	FIELD_FUNCTION,
+	FIELD_STRING,
+	FIELD_TIME = 9,
+	FIELD_DURATION,
+	FIELD_PERIOD_TYPE,
+	FIELD_PERIOD,
+	FIELD_COMMENT,
+	FIELD_DEFAULT_TYPE,
+	FIELD_COUNT,
+};
+
+struct reader_text {
+	const uint8_t *bytes;
+	uint32_t length;
+	uint32_t id; /* in the profile, PROFILE_NONE until it is used */
+};
+
+/* A mapping, function or location: found by its id once the table is sorted. */
+struct reader_entry {
+	uint64_t id;
+	uint32_t first; /* mapping: string of its file; function; location: first of its frames */
+	uint32_t count; /* location: number of frames */
+};
+
+struct reader_table {
+	const char *what;
+	struct reader_entry *entries;
+	size_t count;
+};
+
+struct reader {
+	const uint8_t *bytes;
+	size_t length;
+	char *why; /* PPROF_READ_REASON bytes */
+	struct profile *profile;
+	size_t counts[FIELD_COUNT];   /* how often each field is there */
+	int64_t numbers[FIELD_COUNT]; /* last value of the fields that are a number */
+	struct wire period_type;
+	size_t comment_bytes;
+	struct reader_text *strings;
+	size_t string_count;
+	struct reader_table mappings, functions, locations;
+	uint32_t *location_frames;
+	size_t location_frame_count, location_frame_capacity;
+	uint32_t *stack;   /* READER_MAX_STACK frames */
+	uint64_t expanded; /* frames of all samples so far */
+	uint64_t kept;	   /* the same, of different stacks */
+	char clean[READER_MAX_TEXT_BYTES + 1];
+};
+
+typedef int reader_handler(struct reader *reader, const struct wire_field *field);
+
+/* Notes the reason; returns error. */
+int reader__fail(struct reader *reader, int error, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+int reader__fail_memory(struct reader *reader);
+
+/* Calls handle for every field with this number, in the order of the file, until it fails. */
+int reader__each(struct reader *reader, enum reader_field number, reader_handler *handle);
+
+/* The profile's id of a string of the file. 0 or -errno, with the reason noted. */
+int reader__string(struct reader *reader, int64_t index, uint32_t *ret_id);
+
+/* Mappings, functions, locations and samples into the profile. 0 or -errno. */
+int reader__read_samples(struct reader *reader);
+
+#endif
