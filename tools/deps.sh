@@ -1,0 +1,29 @@
+#!/bin/sh
+# SPDX-License-Identifier: BSD-2-Clause
+# Installs what building and testing needs, on Debian bookworm, as root.
+set -eu
+
+packages='
+	gcc make git ca-certificates
+	clang-19 llvm-19 libclang-rt-19-dev clang-format-19 cppcheck bpftool libbpf-dev
+	libelf-dev libzstd-dev zlib1g-dev libcapstone-dev
+	protobuf-c-compiler libprotobuf-c-dev uthash-dev libjansson-dev libcmocka-dev scdoc
+	ruby ruby-dev ruby-minitest golang-go binutils libc6-dev linux-libc-dev
+	debootstrap iproute2 procps util-linux libcap2-bin strace'
+
+missing=
+for package in $packages; do
+	dpkg-query -W -f '${db:Status-Status}\n' "$package" 2>/dev/null | grep -qx installed ||
+		missing="$missing $package"
+done
+[ -n "$missing" ] || exit 0
+
+echo "installing:$missing" >&2
+if [ "$(id -u)" -ne 0 ]; then
+	echo "error: installing packages needs root: sudo make deps" >&2
+	exit 1
+fi
+export DEBIAN_FRONTEND=noninteractive
+apt-get update -q
+# shellcheck disable=SC2086
+apt-get install -q -y --no-install-recommends $missing
