@@ -65,7 +65,7 @@ struct {
 
 /* Where a sample is put together; one a CPU (max_entries is set at load). */
 struct scratch {
-	u64 words[16]; /* of the structure being looked at */
+	struct walk_state walk;
 	struct rbprof_sample sample;
 	struct rbprof_frame frames[RBPROF_MAX_FRAMES]; /* continues sample.frames */
 };

@@ -6,6 +6,9 @@
 #include <bpf/bpf_tracing.h>
 #include <bpf/bpf_core_read.h>
 #include "rbprof_abi.h"
+#define walk_read(into, size, address) bpf_probe_read_user(into, size, (void *)(address))
+#define walk_loop(count, step, walk)   bpf_loop(count, step, walk, 0)
+#include "walk.h"
 #include "maps.h"
 #include "clock.h"
 #include "thread_pointer.h"
@@ -58,7 +61,7 @@ int on_tick(struct bpf_perf_event_data *ctx)
 	sample = &scratch->sample;
 	sample->flags = flags;
 	sample->cpu = cpu;
-	sample_stack(process, state, task->thread.fsbase, scratch, c);
+	sample_stack(process, state, scratch, c, task->thread.fsbase);
 	if (!emit_room_for_samples()) {
 		count_error(c, RBPROF_E_LOST_SAMPLE);
 		return 0;

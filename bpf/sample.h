@@ -3,10 +3,6 @@
 #ifndef RBPROF_BPF_SAMPLE_H
 #define RBPROF_BPF_SAMPLE_H
 
-#define walk_read(into, size, address) bpf_probe_read_user(into, size, (void *)(address))
-#define walk_loop(count, step, walk)   bpf_loop(count, step, walk, 0)
-#include "walk.h"
-
 /* State of the collector now: see struct rbprof_gc_state for what it proves. */
 static __always_inline void sample_gc(const struct rbprof_process *process,
 				      const struct ruby_layout *layout, struct thread_state *state,
@@ -64,18 +60,24 @@ static __always_inline u32 sample_thread(const struct ruby_layout *layout, u64 t
 	return pthread == thread_pointer ? RBPROF_OK : RBPROF_E_EC_OF_OTHER_THREAD;
 }
 
-/* Fills everything of the sample but its event and clock. */
-static __always_inline void sample_stack(const struct rbprof_process *process,
-					 struct thread_state *state, u64 thread_pointer,
-					 struct scratch *scratch, struct rbprof_counters *c)
+/*
+ * Fills everything of the sample but its event and clock. A function that the verifier looks at
+ * on its own: looked at in its place, each way out of it is followed through all that comes after.
+ */
+__noinline int sample_stack(const struct rbprof_process *process, struct thread_state *state,
+			    struct scratch *scratch, struct rbprof_counters *c, u64 thread_pointer)
 {
-	struct rbprof_sample *sample = &scratch->sample;
+	struct rbprof_sample *sample;
 	struct rbprof_runtime *runtime;
 	const struct ruby_layout *layout;
 	struct walk walk = {};
-	u32 index = process->runtime, error = RBPROF_OK;
+	u32 index, error = RBPROF_OK;
 	u64 ec;
 
+	if (!process || !state || !scratch)
+		return 0;
+	index = process->runtime;
+	sample = &scratch->sample;
 	sample->ec = 0;
 	sample->thread = 0;
 	sample->thread_name = 0;
@@ -96,15 +98,15 @@ static __always_inline void sample_stack(const struct rbprof_process *process,
 	}
 	if (!ec)
 		goto no_ec;
-	if (bpf_probe_read_user(scratch->words, sizeof(scratch->words), (void *)ec)) {
+	if (bpf_probe_read_user(scratch->walk.words, sizeof(scratch->walk.words), (void *)ec)) {
 		error = RBPROF_E_EC_FAULT;
 		goto cut;
 	}
 	walk.layout = layout;
-	walk.words = scratch->words;
 	walk.frames = scratch->frames;
-	walk.max_frames = config.max_frames;
-	walk.hash = process->serial;
+	walk.state = &scratch->walk;
+	scratch->walk.max_frames = config.max_frames;
+	scratch->walk.hash = process->serial;
 	sample->ec = ec;
 	sample->thread = walk_word(&walk, layout->ec__thread_ptr);
 	error = sample_thread(layout, thread_pointer, sample);
@@ -113,28 +115,30 @@ static __always_inline void sample_stack(const struct rbprof_process *process,
 	if (error)
 		goto cut;
 	sample_gc(process, layout, state, &sample->gc, c);
-	if (!walk.max_frames)
-		return;
+	if (!scratch->walk.max_frames)
+		return 0;
 	walk_stack(&walk, walk_word(&walk, layout->ec__cfp), walk_word(&walk, layout->ec__vm_stack),
 		   walk_word(&walk, layout->ec__vm_stack_size));
-	sample->stack_hash = walk.hash;
-	sample->frame_count = walk.count;
-	sample->omitted = walk.omitted;
-	sample->root_frames = walk.omitted ? walk.count - walk.root_at : 0;
-	error = walk.error;
+	sample->stack_hash = scratch->walk.hash;
+	sample->frame_count = scratch->walk.count;
+	sample->omitted = scratch->walk.omitted;
+	sample->root_frames =
+		scratch->walk.omitted ? scratch->walk.count - scratch->walk.root_at : 0;
+	error = scratch->walk.error;
 	if (!error)
-		return;
+		return 0;
 cut:
 	sample->flags |= RBPROF_SAMPLE_CUT;
 	sample->error = error;
 	count_error(c, error);
-	return;
+	return 0;
 no_ec:
 	sample->flags |= RBPROF_SAMPLE_NO_EC;
 	sample->thread = 0;
 	sample->thread_name = 0;
 	sample->error = error;
 	count_error(c, error);
+	return 0;
 }
 
 #endif

@@ -15,10 +15,12 @@
 
 #define WALK_WORDS 16
 
-struct walk {
-	const struct ruby_layout *layout;
-	__u64 *words;		     /* WALK_WORDS of room for the structure being read */
-	struct rbprof_frame *frames; /* room for max_frames */
+/*
+ * What changes during a walk. It lies in a map, not on the stack: the verifier follows values on
+ * the stack through every step of a loop, and takes those in a map as any number.
+ */
+struct walk_state {
+	__u64 words[WALK_WORDS]; /* the structure being read */
 	__u64 cfp;
 	__u64 hash;
 	__u32 max_frames; /* at most RBPROF_MAX_FRAMES */
@@ -29,26 +31,32 @@ struct walk {
 	__u32 error;   /* enum rbprof_error: why the walk ended early, or what is missing */
 };
 
-/* A word of the structure that lies in walk->words, by its offset in the structure. */
+struct walk {
+	const struct ruby_layout *layout;
+	struct rbprof_frame *frames; /* room for max_frames */
+	struct walk_state *state;
+};
+
+/* A word of the structure that lies in walk->state->words, by its offset in the structure. */
 static __always_inline __u64 walk_word(const struct walk *walk, __u32 offset)
 {
-	return walk->words[(offset / 8) & (WALK_WORDS - 1)];
+	return walk->state->words[(offset / 8) & (WALK_WORDS - 1)];
 }
 
 static __always_inline void walk_hash(struct walk *walk, __u64 word)
 {
-	__u64 h = (walk->hash ^ word) * 0x9e3779b97f4a7c15ULL;
+	__u64 h = (walk->state->hash ^ word) * 0x9e3779b97f4a7c15ULL;
 
-	walk->hash = h ^ (h >> 29);
+	walk->state->hash = h ^ (h >> 29);
 }
 
 /*
  * The method entry that me_cref leads to: itself, or what the special variables of the frame
  * keep in its place; 0 if it is none. Negative if unreadable.
  */
-static __always_inline int walk_me_cref(struct walk *walk, __u64 me_cref, __u64 *ret_me)
+static __always_inline int walk_me_cref(const struct ruby_layout *layout, __u64 me_cref,
+					__u64 *ret_me)
 {
-	const struct ruby_layout *layout = walk->layout;
 	__u64 flags;
 	int i;
 
@@ -73,51 +81,80 @@ static __always_inline int walk_me_cref(struct walk *walk, __u64 me_cref, __u64 
 	return 0;
 }
 
+/* From a block's environment outwards, to the one that has the method entry. */
+struct walk_env {
+	const struct ruby_layout *layout;
+	__u64 env[3]; /* ep[-2] to ep[0] */
+	__u64 me;
+	__u32 is_done;
+	__u32 error;
+};
+
+static long walk_env_step(__u32 index, void *context)
+{
+	struct walk_env *walk = context;
+	__u64 ep;
+
+	(void)index;
+	if (walk_me_cref(walk->layout, walk->env[0], &walk->me))
+		goto fault;
+	if (walk->me || (walk->env[2] & RUBY_ENV_FLAG_LOCAL)) {
+		walk->is_done = 1;
+		return 1;
+	}
+	ep = walk->env[1] & RUBY_ENV_POINTER_MASK;
+	if (walk_read(walk->env, sizeof(walk->env), ep + 8 * RUBY_ENV_INDEX_ME_CREF))
+		goto fault;
+	return 0;
+fault:
+	walk->error = RBPROF_E_ENV_FAULT;
+	return 1;
+}
+
 /*
  * The method entry of the frame whose environment ep points to; env holds ep[-2] to ep[0].
  * Blocks reach their method's through the environments around them.
  */
-static __always_inline __u64 walk_method_entry(struct walk *walk, __u64 *env)
+static __always_inline __u64 walk_method_entry(struct walk *walk, const __u64 *env)
 {
-	__u64 me = 0, ep;
-	int i;
+	struct walk_env outer = { .layout = walk->layout };
+	__u64 me;
 
-	for (i = 0; i < RBPROF_ENV_DEPTH; i++) {
-		if (walk_me_cref(walk, env[0], &me))
-			goto fault;
-		if (me || (env[2] & RUBY_ENV_FLAG_LOCAL))
-			return me;
-		ep = env[1] & RUBY_ENV_POINTER_MASK;
-		if (walk_read(env, 3 * sizeof(*env), ep + 8 * RUBY_ENV_INDEX_ME_CREF))
-			goto fault;
+	if (walk_me_cref(walk->layout, env[0], &me)) {
+		walk->state->error = RBPROF_E_ENV_FAULT;
+		return RBPROF_METHOD_UNREADABLE;
 	}
-	walk->error = RBPROF_E_ENV_DEPTH;
-	return RBPROF_METHOD_UNREADABLE;
-fault:
-	walk->error = RBPROF_E_ENV_FAULT;
+	if (me || (env[2] & RUBY_ENV_FLAG_LOCAL))
+		return me;
+	outer.env[1] = env[1];
+	outer.env[2] = env[2];
+	walk_loop(RBPROF_ENV_DEPTH, walk_env_step, &outer);
+	if (outer.is_done)
+		return outer.me;
+	walk->state->error = outer.error ? outer.error : RBPROF_E_ENV_DEPTH;
 	return RBPROF_METHOD_UNREADABLE;
 }
 
-/* Puts out the frame at walk->cfp, if it is one with a name. 0, or 1 to stop. */
+/* Puts out the frame at walk->state->cfp, if it is one with a name. 0, or 1 to stop. */
 static __always_inline int walk_frame(struct walk *walk)
 {
 	const struct ruby_layout *layout = walk->layout;
 	__u64 env[3], pc, iseq, ep;
 	struct rbprof_frame *frame;
-	__u32 size = layout->cfp__sizeof;
+	__u32 size = layout->cfp__sizeof, at;
 
-	if (size > WALK_WORDS * sizeof(*walk->words))
-		size = WALK_WORDS * sizeof(*walk->words);
-	if (walk_read(walk->words, size, walk->cfp)) {
-		walk->error = RBPROF_E_FRAME_FAULT;
+	if (size > WALK_WORDS * sizeof(__u64))
+		size = WALK_WORDS * sizeof(__u64);
+	if (walk_read(walk->state->words, size, walk->state->cfp)) {
+		walk->state->error = RBPROF_E_FRAME_FAULT;
 		return 1;
 	}
 	pc = walk_word(walk, layout->cfp__pc);
 	iseq = walk_word(walk, layout->cfp__iseq);
 	ep = walk_word(walk, layout->cfp__ep);
-	walk->cfp += layout->cfp__sizeof;
+	walk->state->cfp += layout->cfp__sizeof;
 	if (walk_read(env, sizeof(env), ep + 8 * RUBY_ENV_INDEX_ME_CREF)) {
-		walk->error = RBPROF_E_ENV_FAULT;
+		walk->state->error = RBPROF_E_ENV_FAULT;
 		return 1;
 	}
 	if (env[2] & RUBY_FRAME_FLAG_CFRAME) {
@@ -127,16 +164,17 @@ static __always_inline int walk_frame(struct walk *walk)
 	} else if (!pc || !iseq) {
 		return 0; /* a file's dummy frame, or one not yet set up */
 	}
-	if (walk->count >= walk->max_frames || walk->count >= RBPROF_MAX_FRAMES)
+	at = walk->state->count;
+	if (at >= walk->state->max_frames || at >= RBPROF_MAX_FRAMES)
 		return 1;
-	frame = &walk->frames[walk->count];
+	frame = &walk->frames[at];
 	frame->iseq = iseq;
 	frame->pc = pc;
 	frame->method_entry = walk_method_entry(walk, env);
 	walk_hash(walk, frame->iseq);
 	walk_hash(walk, frame->pc);
 	walk_hash(walk, frame->method_entry);
-	walk->count++;
+	walk->state->count = at + 1;
 	return 0;
 }
 
@@ -144,16 +182,16 @@ static long walk_step(__u32 index, void *context)
 {
 	struct walk *walk = context;
 
-	if (index == walk->inner && walk->omitted) {
-		walk->cfp += (__u64)walk->omitted * walk->layout->cfp__sizeof;
-		walk->root_at = walk->count;
+	if (index == walk->state->inner && walk->state->omitted) {
+		walk->state->cfp += (__u64)walk->state->omitted * walk->layout->cfp__sizeof;
+		walk->state->root_at = walk->state->count;
 	}
 	return walk_frame(walk);
 }
 
 /*
- * Walks the stack whose bounds are given. walk->layout, words, frames, max_frames and hash are
- * set by the caller; the rest is set here. A stack deeper than max_frames keeps its innermost
+ * Walks the stack whose bounds are given. The pointers in walk, state->max_frames and state->hash
+ * are set by the caller; the rest is set here. A stack deeper than max_frames keeps its innermost
  * and its root-most frames.
  */
 static __always_inline void walk_stack(struct walk *walk, __u64 cfp, __u64 vm_stack,
@@ -162,29 +200,29 @@ static __always_inline void walk_stack(struct walk *walk, __u64 cfp, __u64 vm_st
 	__u64 end = vm_stack + 8 * vm_stack_words, total;
 	__u32 size = walk->layout->cfp__sizeof, steps;
 
-	walk->cfp = cfp;
-	walk->count = 0;
-	walk->omitted = 0;
-	walk->root_at = 0;
-	walk->inner = 0;
-	walk->error = RBPROF_OK;
+	walk->state->cfp = cfp;
+	walk->state->count = 0;
+	walk->state->omitted = 0;
+	walk->state->root_at = 0;
+	walk->state->inner = 0;
+	walk->state->error = RBPROF_OK;
 	if (!size || vm_stack_words > (1ULL << 32) || (cfp & 7) || cfp < vm_stack ||
 	    cfp + size > end) {
-		walk->error = RBPROF_E_STACK_BOUNDS;
+		walk->state->error = RBPROF_E_STACK_BOUNDS;
 		return;
 	}
 	total = (end - cfp) / size - 1;
-	steps = total > walk->max_frames ? walk->max_frames : (__u32)total;
-	if (total > walk->max_frames) {
-		__u32 roots = walk->max_frames / 2;
+	steps = total > walk->state->max_frames ? walk->state->max_frames : (__u32)total;
+	if (total > walk->state->max_frames) {
+		__u32 roots = walk->state->max_frames / 2;
 
 		if (roots > RBPROF_ROOT_FRAMES)
 			roots = RBPROF_ROOT_FRAMES;
-		walk->inner = walk->max_frames - roots;
-		walk->omitted = (__u32)(total - walk->max_frames);
+		walk->state->inner = walk->state->max_frames - roots;
+		walk->state->omitted = (__u32)(total - walk->state->max_frames);
 	}
 	walk_loop(steps, walk_step, walk);
-	walk_hash(walk, ((__u64)walk->omitted << 32) | walk->error);
+	walk_hash(walk, ((__u64)walk->state->omitted << 32) | walk->state->error);
 }
 
 #endif

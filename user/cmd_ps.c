@@ -11,6 +11,7 @@
 #include "core/log.h"
 #include "core/options.h"
 #include "core/privilege.h"
+#include "discover/container.h"
 #include "discover/ruby_process.h"
 
 static json_t *build_json(const struct runtime *runtime)
@@ -30,6 +31,7 @@ static json_t *build_json(const struct runtime *runtime)
 static json_t *process_json(const struct ruby_process *process, int proof)
 {
 	const struct runtime *runtime = process->runtime;
+	struct container container;
 	json_t *object, *tier;
 	char reason[256] = "";
 
@@ -47,6 +49,11 @@ static json_t *process_json(const struct ruby_process *process, int proof)
 			   proof ? (process->error ? "failed" : "vm not up yet") : "proved");
 	if (!object)
 		return NULL;
+	container__of(process->pid, &container);
+	if (container.id[0])
+		json_object_set_new(object, "container_id", json_string(container.id));
+	if (container.service[0])
+		json_object_set_new(object, "service", json_string(container.service));
 	if (process->error)
 		json_object_set_new(object, "reason", json_string(reason));
 	if (runtime) {
@@ -83,8 +90,8 @@ static void print_text(const json_t *processes)
 	const json_t *process;
 	size_t index;
 
-	printf("%7s  %-16s %-8s %-24s %-26s %s\n", "PID", "COMM", "RUBY", "BUILD", "READ BY",
-	       "STATUS");
+	printf("%7s  %-16s %-8s %-22s %-24s %-14s %s\n", "PID", "COMM", "RUBY", "BUILD", "READ BY",
+	       "CONTAINER", "STATUS");
 	json_array_foreach (processes, index, process) {
 		const json_t *build = json_object_get(process, "build"), *part;
 		const json_t *tier = json_object_get(process, "tier");
@@ -96,9 +103,10 @@ static void print_text(const json_t *processes)
 						   i ? "," : "", json_string_value(part));
 		snprintf(tiers, sizeof(tiers), "ec %s, vm %s", text_of(tier, "ec"),
 			 text_of(tier, "vm"));
-		printf("%7lld  %-16s %-8s %-24s %-26s %s\n",
+		printf("%7lld  %-16s %-8s %-22s %-24s %-14.12s %s\n",
 		       json_integer_value(json_object_get(process, "pid")),
 		       text_of(process, "comm"), text_of(process, "ruby"), builds, tiers,
+		       text_of(process, "container_id"),
 		       json_is_true(json_object_get(process, "ok")) ? text_of(process, "proof")
 								    : text_of(process, "reason"));
 	}

@@ -309,11 +309,15 @@ static void test_other_commands(void **state)
 static void test_not_in_this_version(void **state)
 {
 	static const char *const must_be[] = {
-		"cgroup",	  "container", "no-cpu",      "wall",
-		"no-wall",	  "gc",	       "no-gc",	      "no-gc-stack",
-		"alloc",	  "no-alloc",  "heap",	      "no-heap",
-		"no-uprobes",	  "no-trace",  "no-endpoint", "no-frame-endpoint",
-		"no-alloc-class", "timeline",  "native",      "kernel",
+		"no-cpu",	  "wall",
+		"no-wall",	  "gc",
+		"no-gc",	  "no-gc-stack",
+		"alloc",	  "no-alloc",
+		"heap",		  "no-heap",
+		"no-uprobes",	  "no-trace",
+		"no-endpoint",	  "no-frame-endpoint",
+		"no-alloc-class", "timeline",
+		"native",	  "kernel",
 		"ring",
 	};
 	char text[128];

@@ -11,11 +11,13 @@
 
 #include "../../include/rbprof_abi.h"
 #include "../cmd.h"
+#include "../discover/container.h"
 #include "../out/out.h"
 #include "options_table.h"
 
-#define PROGRAM	  "rbprof-bpf"
-#define MAX_COMMS 64
+#define PROGRAM	      "rbprof-bpf"
+#define MAX_LISTED    64
+#define MIN_CONTAINER 6
 
 struct parse {
 	enum options_command command;
@@ -110,27 +112,55 @@ static int parse_pids(struct options *options, const char *text)
 	return error;
 }
 
-static int parse_comm(struct options *options, const char *text)
+static int add_to_list(struct options_list *list, const char *name, const char *text)
 {
-	const char **comms;
+	const char **items;
 
-	if (!*text) {
-		log__error("empty --comm: give the name of a process, or a pattern like 'puma*'");
+	if (list->count == MAX_LISTED) {
+		log__error("more than %d --%s: use a pattern or a path above them all", MAX_LISTED,
+			   name);
 		return EINVAL;
 	}
-	if (options->comm_count == MAX_COMMS) {
-		log__error("more than %d --comm: use a pattern that fits them all", MAX_COMMS);
+	items = realloc(list->items, (list->count + 1) * sizeof(*items));
+	if (!items)
+		return ENOMEM;
+	items[list->count++] = text;
+	list->items = items;
+	return 0;
+}
+
+static int parse_comm(struct options *options, const char *text)
+{
+	if (!*text) {
+		log__error("empty --comm: give the name of a process, or a pattern like 'puma*'");
 		return EINVAL;
 	}
 	if (!strpbrk(text, "*?[\\") && strlen(text) >= RBPROF_COMM_LEN)
 		log__warn("--comm '%s' never fits: the kernel keeps %d bytes of a name", text,
 			  RBPROF_COMM_LEN - 1);
-	comms = realloc(options->comms, (options->comm_count + 1) * sizeof(*comms));
-	if (!comms)
-		return ENOMEM;
-	comms[options->comm_count++] = text;
-	options->comms = comms;
-	return 0;
+	return add_to_list(&options->comms, "comm", text);
+}
+
+static int parse_cgroup(struct options *options, const char *text)
+{
+	if (*text != '/' || !text[1]) {
+		log__error("--cgroup '%s' is no path of a cgroup: give one like "
+			   "/system.slice/puma.service",
+			   text);
+		return EINVAL;
+	}
+	return add_to_list(&options->cgroups, "cgroup", text);
+}
+
+static int parse_container(struct options *options, const char *text)
+{
+	if (strlen(text) < MIN_CONTAINER || strchr(text, '/')) {
+		log__error("--container '%s' is no container id: give at least its first %d "
+			   "characters",
+			   text, MIN_CONTAINER);
+		return EINVAL;
+	}
+	return add_to_list(&options->containers, "container", text);
 }
 
 /* "pprof, folded, json, text": the formats of this version. */
@@ -276,6 +306,8 @@ static int check_suffix(const struct options *options)
 static int check_end(struct parse *parse, const struct argp_state *state)
 {
 	struct options *options = parse->options;
+	bool has_others = options->pid_count || options->comms.count || options->cgroups.count ||
+			  options->containers.count;
 
 	if (parse->command == OPTIONS_REPORT && !options->file) {
 		log__error("no file given: " PROGRAM " report FILE, as record has written it");
@@ -285,16 +317,16 @@ static int check_end(struct parse *parse, const struct argp_state *state)
 		log__error("no COMMAND after --");
 		return EINVAL;
 	}
-	if (options->all && (options->pid_count || options->comm_count)) {
-		log__error("-a is every Ruby process: it goes with neither -p nor --comm");
+	if (options->all && has_others) {
+		log__error("-a is every Ruby process: it goes with no other target");
 		return EINVAL;
 	}
-	if (options->command && (options->all || options->pid_count || options->comm_count)) {
-		log__error("COMMAND '%s' is the target: it goes with none of -a, -p and --comm",
+	if (options->command && (options->all || has_others)) {
+		log__error("COMMAND '%s' is the target: it goes with no other one",
 			   options->command[0]);
 		return EINVAL;
 	}
-	if (!options->command && !options->pid_count && !options->comm_count)
+	if (!options->command && !has_others)
 		options->all = true;
 	return check_suffix(options);
 }
@@ -314,6 +346,10 @@ static int parse_option(int key, char *text, struct argp_state *state)
 		return parse_pids(options, text);
 	case OPTION_KEY_COMM:
 		return parse_comm(options, text);
+	case OPTION_KEY_CGROUP:
+		return parse_cgroup(options, text);
+	case OPTION_KEY_CONTAINER:
+		return parse_container(options, text);
 	case 'F':
 		return parse_frequency(options, text);
 	case 'd':
@@ -486,25 +522,51 @@ int options__parse(enum options_command command, int argc, char **argv, struct o
 void options__free(struct options *options)
 {
 	free(options->pids);
-	free(options->comms);
-	options->pids = NULL;
-	options->comms = NULL;
+	free(options->comms.items);
+	free(options->cgroups.items);
+	free(options->containers.items);
+	memset(options, 0, sizeof(*options));
+}
+
+bool options__selects_by_kind(const struct options *options)
+{
+	return options->all || options->comms.count || options->cgroups.count ||
+	       options->containers.count;
+}
+
+static bool is_in_container(const struct options *options, pid_t pid)
+{
+	struct container container;
+	size_t i;
+
+	if (!options->containers.count || container__of(pid, &container) || !container.id[0])
+		return false;
+	for (i = 0; i < options->containers.count; i++) {
+		const char *wanted = options->containers.items[i];
+
+		if (!strncmp(container.id, wanted, strlen(wanted)))
+			return true;
+	}
+	return false;
 }
 
 bool options__selects(const struct options *options, pid_t pid, const char *comm)
 {
+	size_t i;
+
 	if (options->all)
 		return true;
-	for (size_t i = 0; i < options->pid_count; i++)
+	for (i = 0; i < options->pid_count; i++)
 		if (options->pids[i] == pid)
 			return true;
-	for (size_t i = 0; i < options->comm_count; i++)
-		if (!fnmatch(options->comms[i], comm, 0))
+	for (i = 0; i < options->comms.count; i++)
+		if (!fnmatch(options->comms.items[i], comm, 0))
 			return true;
-	return false;
+	for (i = 0; i < options->cgroups.count; i++)
+		if (container__is_in_cgroup(pid, options->cgroups.items[i]))
+			return true;
+	return is_in_container(options, pid);
 }
-
-/* ---- the table, for others ---- */
 
 const struct options_row *options__row(enum options_command command, size_t index)
 {

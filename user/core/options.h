@@ -33,21 +33,28 @@ enum options_stats {
 	OPTIONS_STATS_JSON,
 };
 
+/* What can be given more than once. */
+struct options_list {
+	const char **items;
+	size_t count;
+};
+
 /*
  * Strings point into argv, which must outlive the options. What a subcommand does not take has
  * its default.
  */
 struct options {
 	/*
-	 * Target (record, dump): exactly one of all, command, or any pids and globs together.
+	 * Target (record, dump): exactly one of all, command, or any of the others together.
 	 * all is set when none was named, too.
 	 */
 	bool all;
 	pid_t *pids; /* no pid twice, in the order given */
 	size_t pid_count;
-	const char **comms; /* globs */
-	size_t comm_count;
-	char **command; /* argv of COMMAND, ends in NULL; NULL: none */
+	struct options_list comms;	/* globs */
+	struct options_list cgroups;	/* paths */
+	struct options_list containers; /* ids, or their beginnings */
+	char **command;			/* argv of COMMAND, ends in NULL; NULL: none */
 
 	uint32_t frequency_hz;
 	uint64_t duration_ns; /* 0: until Ctrl-C, or until COMMAND ends */
@@ -74,9 +81,13 @@ int options__parse(enum options_command command, int argc, char **argv,
 		   struct options *ret_options);
 void options__free(struct options *options);
 
+/* Whether processes are chosen by what they are, not by pid: others may come at any time. */
+bool options__selects_by_kind(const struct options *options);
+
 /*
  * Whether the targets select a process that exists on its own (not COMMAND's tree, which the
- * caller follows): all, one of the pids, or a glob that fits its comm.
+ * caller follows): all, one of the pids, a glob that fits its comm, its cgroup or one above it,
+ * or its container.
  */
 bool options__selects(const struct options *options, pid_t pid, const char *comm);
 

@@ -36,6 +36,10 @@ const struct option_entry option_entries[] = {
 	       "these processes; can be given more than once"),
 	OPTION(RECORD | DUMP, TARGET, 0, OPTION_KEY_COMM, "comm", "GLOB",
 	       "processes whose name (comm) fits the pattern; can be given more than once"),
+	OPTION(RECORD | DUMP, TARGET, 0, OPTION_KEY_CGROUP, "cgroup", "PATH",
+	       "processes in this cgroup or below it; can be given more than once"),
+	OPTION(RECORD | DUMP, TARGET, 0, OPTION_KEY_CONTAINER, "container", "ID",
+	       "processes of this container; the beginning of its id is enough"),
 
 	OPTION(RECORD, COLLECT, 'F', 'F', "frequency", "HZ",
 	       "samples a second on each CPU, 1 to " NUMBER(OPTIONS_MAX_HZ) " (default "
@@ -76,8 +80,6 @@ const struct option_entry option_entries[] = {
 	SWITCH(EVERY, OTHER, 0, OPTION_KEY_USAGE, "usage", "print a short usage message"),
 	SWITCH(EVERY, OTHER, 'V', 'V', "version", "print the version"),
 
-	NOT_YET(RECORD | DUMP, "cgroup"),
-	NOT_YET(RECORD | DUMP, "container"),
 	NOT_YET(RECORD, "no-cpu"),
 	NOT_YET(RECORD, "wall"),
 	NOT_YET(RECORD, "no-wall"),

@@ -8,6 +8,8 @@
 /* Rows with a letter have it as their key. */
 enum option_key {
 	OPTION_KEY_COMM = 0x100,
+	OPTION_KEY_CGROUP,
+	OPTION_KEY_CONTAINER,
 	OPTION_KEY_CPU,
 	OPTION_KEY_MAX_FRAMES,
 	OPTION_KEY_VALUE,

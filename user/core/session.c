@@ -104,10 +104,7 @@ int session__new(const struct options *options, struct session **ret_session)
 	if (!session)
 		return -ENOMEM;
 	session->options = options;
-	session->follows_tree = options->pid_count || options->command;
-	/* Globs may fit any process that starts later. */
-	if (options->comm_count)
-		session->follows_tree = false;
+	session->follows_tree = !options__selects_by_kind(options);
 	session->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	error = session->epoll_fd < 0 ? -errno : make_profile(session);
 	if (!error)
@@ -204,7 +201,7 @@ int session__start(struct session *session)
 		session__scan(session);
 	if (options->pid_count)
 		error = attach_pids(session);
-	if (error && !options->comm_count)
+	if (error && session->follows_tree)
 		return error;
 	session->boot_offset_ns = realtime_offset_ns();
 	session->start_ns = session__now_ns();

@@ -136,6 +136,8 @@ static int begin(struct session *session, const struct ruby_process *found, bool
 	if (!process)
 		return -ENOMEM;
 	process->is_placeholder = is_placeholder;
+	if (!is_placeholder)
+		container__of(found->pid, &process->container);
 	ruby_process__describe(found, &entry);
 	entry.serial = process->serial;
 	ruby_process__cpu_ns(found->pid, &cpu_ns);
@@ -274,6 +276,7 @@ void session__forked(struct session *session, const struct rbprof_lifecycle *eve
 	if (!child)
 		return;
 	child->proof = parent->proof;
+	child->container = parent->container;
 	child->is_placeholder = parent->is_placeholder;
 	child->is_forked = true;
 	child->forked_tid = event->event.tid;
@@ -329,7 +332,7 @@ static void on_named(void *context, pid_t pid, bool by_exec)
 	struct session *session = context;
 
 	/* A process may take the name that was asked for at any time. */
-	if (!by_exec && session->options->comm_count)
+	if (!by_exec && session->options->comms.count)
 		session__attach(session, pid);
 }
 

@@ -209,6 +209,8 @@ static void on_sample(struct session *session, const struct rbprof_sample *sampl
 	if (!thread)
 		return;
 	process->last_ns = sample->event.time_ns;
+	if (!session->first_sample_ns)
+		session->first_sample_ns = sample->event.time_ns;
 	stack = stack_of_sample(session, process, sample, &omitted);
 	name_thread(session, process, thread, sample);
 	thread->last_stack = stack;

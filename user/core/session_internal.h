@@ -51,6 +51,7 @@ struct session {
 
 	uint64_t boot_offset_ns;    /* CLOCK_REALTIME minus CLOCK_MONOTONIC, read once */
 	uint64_t start_ns, stop_ns; /* CLOCK_MONOTONIC */
+	uint64_t first_sample_ns;   /* 0: none yet */
 	uint64_t swept_ns;
 	uint64_t lost_sideband;
 	uint32_t processes_seen;

@@ -36,6 +36,16 @@ static void add_number(struct labels *labels, const char *key, int64_t number)
 	};
 }
 
+/* A name from outside; none if it is empty. */
+static void add_name(struct labels *labels, const char *key, const char *name)
+{
+	char text[UTF8_LIMIT_NAME + 1];
+	size_t length = utf8__clean(name, strlen(name), text, UTF8_LIMIT_NAME);
+
+	if (length)
+		add_text(labels, key, profile__string(labels->profile, text, length));
+}
+
 static uint32_t comm_text(struct profile *profile, const char *comm)
 {
 	char text[RBPROF_COMM_LEN * 3 + 1];
@@ -65,6 +75,8 @@ static uint32_t row_labels(struct session *session, const struct tracked_process
 	if (process->found.runtime)
 		add_text(&labels, "ruby",
 			 profile__cstring(session->profile, process->found.runtime->version));
+	add_name(&labels, "container_id", process->container.id);
+	add_name(&labels, "service", process->container.service);
 	if (row->key.omitted)
 		add_number(&labels, "omitted frames", row->key.omitted);
 	return profile__label_set(session->profile, labels.labels, labels.count);

@@ -13,6 +13,7 @@
 
 #include "../../include/rbprof_abi.h"
 #include "../agg/profile.h"
+#include "../discover/container.h"
 #include "../discover/ruby_process.h"
 #include "../ruby/names.h"
 #include "../util/memory.h"
@@ -67,6 +68,7 @@ enum tracked_proof {
 struct tracked_process {
 	uint64_t serial;
 	struct ruby_process found;
+	struct container container;
 	bool is_placeholder; /* our COMMAND before its exec: not in the profile */
 	bool is_forked;
 	uint32_t forked_tid; /* the thread that made it by fork: its main thread */
