@@ -20,7 +20,7 @@ VERSION := $(shell git describe --tags --always --dirty 2>/dev/null || echo unkn
 
 WARNINGS := -Wall -Wextra -Wshadow -Wconversion -Wno-sign-conversion -Werror \
 	-Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith -Wvla
-CPPFLAGS := -D_GNU_SOURCE -DRBPROF_VERSION='"$(VERSION)"' -Iinclude -I$(O)
+CPPFLAGS := -D_GNU_SOURCE -Iinclude -I$(O)
 CFLAGS   ?= -O2 -g
 CFLAGS   += -std=gnu11 $(WARNINGS) -fno-strict-aliasing -fstack-protector-strong
 BPF_CFLAGS := -O2 -g -target bpf -D__TARGET_ARCH_$(ARCH) -I. -Iinclude \
@@ -33,7 +33,7 @@ SRC  := $(filter-out user/main.c,$(sort $(wildcard user/*.c user/*/*.c)))
 OBJ  := $(SRC:%.c=$(O)/%.o) $(O)/pprof.pb-c.o
 SAN  := $(SRC:%.c=$(O)/san/%.o) $(O)/san/pprof.pb-c.o
 SKEL := $(O)/rbprof.skel.h
-GEN  := $(SKEL) $(O)/pprof.pb-c.h
+GEN  := $(SKEL) $(O)/pprof.pb-c.h $(O)/version.h
 BPF_HEADERS := $(wildcard bpf/*.h) vmlinux.h $(wildcard include/*)
 MAN  := $(patsubst docs/man/%.scd,$(O)/man/%,$(wildcard docs/man/*.scd))
 
@@ -64,6 +64,13 @@ $(O)/pprof.pb-c.o: $(O)/pprof.pb-c.c
 
 $(O)/san/pprof.pb-c.o: $(O)/pprof.pb-c.c
 	$(Q)mkdir -p $(@D) && $(CLANG) -O1 -g -w -fsanitize=address,undefined -c $< -o $@
+
+# ---- the version, as git tells it; touched only when it changes ----
+$(O)/version.h: FORCE | $(O)
+	$(Q)echo '#define RBPROF_VERSION "$(VERSION)"' | cmp -s - $@ || \
+		echo '#define RBPROF_VERSION "$(VERSION)"' >$@
+.PHONY: FORCE
+FORCE:
 
 # ---- user space ----
 $(O)/%.o: %.c | $(GEN)

@@ -11,6 +11,7 @@
 #include "core/launch.h"
 #include "core/log.h"
 #include "core/options.h"
+#include "version.h"
 
 #define MAX_DISTANCE 2 /* typing errors up to which a command is suggested */
 #define MAX_LENGTH   16

@@ -5,6 +5,7 @@
 
 #include "capture.h"
 #include "user/core/options.h"
+#include "version.h"
 
 #define MAX_ARGUMENTS 32
 
@@ -119,8 +120,8 @@ static void test_all_of_record(void **state)
 	assert_int_equal(options.pid_count, 2);
 	assert_int_equal(options.pids[0], 12);
 	assert_int_equal(options.pids[1], 7);
-	assert_int_equal(options.comm_count, 1);
-	assert_string_equal(options.comms[0], "puma*");
+	assert_int_equal(options.comms.count, 1);
+	assert_string_equal(options.comms.items[0], "puma*");
 
 	assert_true(options__selects(&options, 7, "other"));
 	assert_true(options__selects(&options, 8, "puma: cluster"));

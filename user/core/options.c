@@ -14,6 +14,7 @@
 #include "../discover/container.h"
 #include "../out/out.h"
 #include "options_table.h"
+#include "version.h"
 
 #define PROGRAM	      "rbprof-bpf"
 #define MAX_LISTED    64

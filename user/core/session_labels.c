@@ -8,6 +8,7 @@
 
 #include "../util/utf8.h"
 #include "error_names.h"
+#include "version.h"
 
 #define MAX_LABELS 16
 
