@@ -72,7 +72,7 @@ int on_tick(struct bpf_perf_event_data *ctx)
 	if (known && sample->stack_hash) {
 		sample->flags |= RBPROF_SAMPLE_STACK_KNOWN;
 		known_frames = 0;
-		urgent = *known != rbprof_gc_epoch(&sample->gc);
+		urgent = *known != RBPROF_EPOCH_ANY && *known != rbprof_gc_epoch(&sample->gc);
 	} else if (!sample->frame_count) {
 		urgent = false;
 	}

@@ -14,13 +14,16 @@
 #define RBPROF_BPF_WALK_H
 
 #define WALK_WORDS 16
+#define WALK_OBJECT_WORDS \
+	4 /* of an imemo: what a method entry's or special variables' fields need */
 
 /*
  * What changes during a walk. It lies in a map, not on the stack: the verifier follows values on
  * the stack through every step of a loop, and takes those in a map as any number.
  */
 struct walk_state {
-	__u64 words[WALK_WORDS]; /* the structure being read */
+	__u64 words[WALK_WORDS];	 /* the structure being read */
+	__u64 object[WALK_OBJECT_WORDS]; /* the object being read */
 	__u64 cfp;
 	__u64 hash;
 	__u32 max_frames; /* at most RBPROF_MAX_FRAMES */
@@ -50,33 +53,48 @@ static __always_inline void walk_hash(struct walk *walk, __u64 word)
 	walk->state->hash = h ^ (h >> 29);
 }
 
+/* A word of the object that lies in state->object, by its offset in the object. */
+static __always_inline __u64 walk_object_word(const struct walk_state *state, __u32 offset)
+{
+	return state->object[(offset / 8) & (WALK_OBJECT_WORDS - 1)];
+}
+
+/* What is known of a frame's method. */
+struct walk_method {
+	__u64 entry;  /* 0: none */
+	__u64 serial; /* of its definition */
+};
+
 /*
  * The method entry that me_cref leads to: itself, or what the special variables of the frame
- * keep in its place; 0 if it is none. Negative if unreadable.
+ * keep in its place. Negative if unreadable.
  */
-static __always_inline int walk_me_cref(const struct ruby_layout *layout, __u64 me_cref,
-					__u64 *ret_me)
+static __always_inline int walk_me_cref(const struct ruby_layout *layout, struct walk_state *state,
+					__u64 me_cref, struct walk_method *method)
 {
-	__u64 flags;
+	__u64 type;
 	int i;
 
-	*ret_me = 0;
+	method->entry = 0;
+	method->serial = 0;
 	for (i = 0; i < 2; i++) {
 		if (!me_cref || (me_cref & 7))
 			return 0;
-		if (walk_read(&flags, sizeof(flags), me_cref + layout->rbasic__flags))
+		if (walk_read(state->object, sizeof(state->object), me_cref))
 			return -1;
-		if ((flags & RUBY_T_MASK) != RUBY_T_IMEMO)
+		type = walk_object_word(state, layout->rbasic__flags);
+		if ((type & RUBY_T_MASK) != RUBY_T_IMEMO)
 			return 0;
-		flags = (flags >> RUBY_FL_USHIFT) & RUBY_IMEMO_MASK;
-		if (flags == RUBY_IMEMO_MENT) {
-			*ret_me = me_cref;
-			return 0;
+		type = (type >> RUBY_FL_USHIFT) & RUBY_IMEMO_MASK;
+		if (type == RUBY_IMEMO_MENT) {
+			method->entry = me_cref;
+			return walk_read(&method->serial, sizeof(method->serial),
+					 walk_object_word(state, layout->cme__def) +
+						 layout->def__method_serial);
 		}
-		if (flags != RUBY_IMEMO_SVAR)
+		if (type != RUBY_IMEMO_SVAR)
 			return 0;
-		if (walk_read(&me_cref, sizeof(me_cref), me_cref + layout->svar__cref_or_me))
-			return -1;
+		me_cref = walk_object_word(state, layout->svar__cref_or_me);
 	}
 	return 0;
 }
@@ -84,8 +102,9 @@ static __always_inline int walk_me_cref(const struct ruby_layout *layout, __u64 
 /* From a block's environment outwards, to the one that has the method entry. */
 struct walk_env {
 	const struct ruby_layout *layout;
+	struct walk_state *state;
 	__u64 env[3]; /* ep[-2] to ep[0] */
-	__u64 me;
+	struct walk_method method;
 	__u32 is_done;
 	__u32 error;
 };
@@ -96,9 +115,9 @@ static long walk_env_step(__u32 index, void *context)
 	__u64 ep;
 
 	(void)index;
-	if (walk_me_cref(walk->layout, walk->env[0], &walk->me))
+	if (walk_me_cref(walk->layout, walk->state, walk->env[0], &walk->method))
 		goto fault;
-	if (walk->me || (walk->env[2] & RUBY_ENV_FLAG_LOCAL)) {
+	if (walk->method.entry || (walk->env[2] & RUBY_ENV_FLAG_LOCAL)) {
 		walk->is_done = 1;
 		return 1;
 	}
@@ -115,24 +134,28 @@ fault:
  * The method entry of the frame whose environment ep points to; env holds ep[-2] to ep[0].
  * Blocks reach their method's through the environments around them.
  */
-static __always_inline __u64 walk_method_entry(struct walk *walk, const __u64 *env)
+static __always_inline void walk_method(struct walk *walk, const __u64 *env,
+					struct walk_method *method)
 {
-	struct walk_env outer = { .layout = walk->layout };
-	__u64 me;
+	struct walk_env outer = { .layout = walk->layout, .state = walk->state };
 
-	if (walk_me_cref(walk->layout, env[0], &me)) {
-		walk->state->error = RBPROF_E_ENV_FAULT;
-		return RBPROF_METHOD_UNREADABLE;
+	if (walk_me_cref(walk->layout, walk->state, env[0], method)) {
+		outer.error = RBPROF_E_ENV_FAULT;
+		goto unreadable;
 	}
-	if (me || (env[2] & RUBY_ENV_FLAG_LOCAL))
-		return me;
+	if (method->entry || (env[2] & RUBY_ENV_FLAG_LOCAL))
+		return;
 	outer.env[1] = env[1];
 	outer.env[2] = env[2];
 	walk_loop(RBPROF_ENV_DEPTH, walk_env_step, &outer);
-	if (outer.is_done)
-		return outer.me;
+	if (outer.is_done) {
+		*method = outer.method;
+		return;
+	}
+unreadable:
 	walk->state->error = outer.error ? outer.error : RBPROF_E_ENV_DEPTH;
-	return RBPROF_METHOD_UNREADABLE;
+	method->entry = RBPROF_METHOD_UNREADABLE;
+	method->serial = 0;
 }
 
 /* Puts out the frame at walk->state->cfp, if it is one with a name. 0, or 1 to stop. */
@@ -140,6 +163,7 @@ static __always_inline int walk_frame(struct walk *walk)
 {
 	const struct ruby_layout *layout = walk->layout;
 	__u64 env[3], pc, iseq, ep;
+	struct walk_method method;
 	struct rbprof_frame *frame;
 	__u32 size = layout->cfp__sizeof, at;
 
@@ -170,10 +194,13 @@ static __always_inline int walk_frame(struct walk *walk)
 	frame = &walk->frames[at];
 	frame->iseq = iseq;
 	frame->pc = pc;
-	frame->method_entry = walk_method_entry(walk, env);
+	walk_method(walk, env, &method);
+	frame->method_entry = method.entry;
+	frame->method_serial = method.serial;
 	walk_hash(walk, frame->iseq);
 	walk_hash(walk, frame->pc);
-	walk_hash(walk, frame->method_entry);
+	walk_hash(walk, method.entry);
+	walk_hash(walk, method.serial);
 	walk->state->count = at + 1;
 	return 0;
 }

@@ -124,6 +124,11 @@ struct rbprof_frame {
 	__u64 iseq;
 	__u64 pc;
 	__u64 method_entry; /* or RBPROF_METHOD_UNREADABLE */
+	/*
+	 * Of the method's definition, 0 where there is none. The VM never gives a serial twice
+	 * (vm_method.c: rb_method_definition_create), so it tells for ever which method this was.
+	 */
+	__u64 method_serial;
 };
 
 #define RBPROF_METHOD_UNREADABLE 1 /* never an address: objects are 8-aligned */
@@ -147,6 +152,8 @@ struct rbprof_gc_state {
 };
 
 #define RBPROF_GC_STATE_UNKNOWN (~0ULL)
+/* In "known_stacks": the names hold whatever is collected. */
+#define RBPROF_EPOCH_ANY (~0ULL - 1)
 
 /*
  * GC states in their order: what was on a stack in one epoch is neither freed nor moved before
@@ -188,8 +195,8 @@ enum rbprof_clock_reason {
 struct rbprof_clock {
 	struct rbprof_event event;
 	__u64 cpu_delta_ns;
-	__u64 cpu_total_ns; /* the thread's whole CPU time, the kernel's figure */
-	__u64 cpu_start_ns; /* the same, when the thread's clock was started */
+	__u64 cpu_total_ns;   /* the thread's whole CPU time, the kernel's figure */
+	__u64 cpu_start_ns;   /* the same, when the thread's clock was started */
 	__u64 thread_pointer; /* pthread_t, on x86-64 */
 	__u32 reason;
 	__u32 tid_inside; /* tid in the thread's own pid namespace: as the VM knows it */
@@ -208,7 +215,7 @@ struct rbprof_lifecycle {
 _Static_assert(sizeof(struct rbprof_process) == 56, "abi");
 _Static_assert(sizeof(struct rbprof_cpu) == 40, "abi");
 _Static_assert(sizeof(struct rbprof_event) == 32, "abi");
-_Static_assert(sizeof(struct rbprof_frame) == 24, "abi");
+_Static_assert(sizeof(struct rbprof_frame) == 32, "abi");
 _Static_assert(sizeof(struct rbprof_gc_state) == 16, "abi");
 _Static_assert(sizeof(struct rbprof_sample) == 112, "abi");
 _Static_assert(offsetof(struct rbprof_sample, stack_hash) == 40, "abi");

@@ -9,7 +9,7 @@ packages='
 	libelf-dev libzstd-dev zlib1g-dev libcapstone-dev
 	protobuf-c-compiler libprotobuf-c-dev uthash-dev libjansson-dev libcmocka-dev scdoc
 	ruby ruby-dev ruby-minitest golang-go binutils libc6-dev linux-libc-dev
-	debootstrap iproute2 procps util-linux libcap2-bin strace'
+	graphviz debootstrap iproute2 procps util-linux libcap2-bin strace'
 
 missing=
 for package in $packages; do

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -26,6 +27,7 @@
 
 #define POLL_MS	    100
 #define PROGRESS_NS 1000000000ULL
+#define PRIORITY    (-10)
 
 struct record {
 	struct options options;
@@ -189,6 +191,9 @@ static int start(struct record *record)
 	if (session__start(record->session))
 		return CMD_UNABLE;
 	record->started_ns = now_ns();
+	/* A name is best read at once, before its code may be freed: we need little, but soon. */
+	if (setpriority(PRIO_PROCESS, 0, PRIORITY))
+		log__debug("cannot raise our priority: %s", strerror(errno));
 	if (control__new(&record->control))
 		log__debug("no state socket: `rbprof-bpf state` will not find this recording");
 	error = watch(record, session__fd(record->session));

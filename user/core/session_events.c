@@ -94,9 +94,9 @@ static uint32_t resolve(struct session *session, struct tracked_process *process
 	uint64_t epoch = rbprof_gc_epoch(gc);
 	uint32_t *frames = session->scratch, count_frames = stack->count;
 
-	if (stack->epoch == epoch && epoch != RBPROF_GC_STATE_UNKNOWN)
+	if (stack->is_lasting || (stack->epoch == epoch && epoch != RBPROF_GC_STATE_UNKNOWN))
 		return stack->stack;
-	names__frames(process->names, stack->frames, stack->count, gc, frames);
+	names__frames(process->names, stack->frames, stack->count, gc, frames, &stack->is_lasting);
 	if (stack->omitted) {
 		uint32_t at = stack->count - stack->root_frames;
 
@@ -108,7 +108,8 @@ static uint32_t resolve(struct session *session, struct tracked_process *process
 		frames[count_frames++] = session->frame_unreadable;
 	stack->stack = profile__stack(session->profile, frames, count_frames);
 	stack->epoch = epoch;
-	programs__stack_known(session->programs, stack->hash, epoch);
+	programs__stack_known(session->programs, stack->hash,
+			      stack->is_lasting ? RBPROF_EPOCH_ANY : epoch);
 	return stack->stack;
 }
 

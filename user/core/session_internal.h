@@ -13,8 +13,9 @@
 struct session_stack {
 	uint64_t hash;
 	uint64_t serial;
-	uint64_t epoch; /* for which `stack` was proved; RBPROF_GC_STATE_UNKNOWN: for none */
-	uint32_t stack; /* id in the profile */
+	uint64_t epoch;	 /* for which `stack` was proved; RBPROF_GC_STATE_UNKNOWN: for none */
+	bool is_lasting; /* proved for all */
+	uint32_t stack;	 /* id in the profile */
 	uint32_t count, root_frames, omitted, error;
 	UT_hash_handle hh;
 	struct rbprof_frame frames[];

@@ -12,7 +12,6 @@
  * "#<refinement:String@Rf>#". There is never an address in it.
  * 0, or -errno: -EINVAL if klass is no class, -ENOTSUP in a release whose classes are not known.
  */
-int class__owner(struct reader *reader, struct symbols *symbols, uint64_t klass,
-		 struct text *text);
+int class__owner(struct reader *reader, struct symbols *symbols, uint64_t klass, struct text *text);
 
 #endif

@@ -25,7 +25,7 @@ struct gc_point {
 	bool marking;
 	bool compacting; /* the cycle under way compacts */
 	bool moving;	 /* ... and may move objects before the period ends */
-	bool edge; /* at the begin of a cycle or at its very end: period is the earlier one */
+	bool edge;	 /* at the begin of a cycle or at its very end: period is the earlier one */
 };
 
 /* What a state means. Never fails: a state that cannot be is not known. */
@@ -39,8 +39,8 @@ struct gc_reader {
 };
 
 /* Adds the ranges of the reader to ranges (room for GC_READER_RANGES). Returns their number. */
-size_t gc_reader__add(struct gc_reader *reader, const struct ruby_layout *layout,
-		      uint64_t objspace, struct memory_range *ranges);
+size_t gc_reader__add(struct gc_reader *reader, const struct ruby_layout *layout, uint64_t objspace,
+		      struct memory_range *ranges);
 
 /* After the ranges were read: the state, or false if it changed during the read. */
 bool gc_reader__state(const struct gc_reader *reader, struct rbprof_gc_state *ret_state);

@@ -13,6 +13,7 @@
 #ifndef RBPROF_NAMES_H
 #define RBPROF_NAMES_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -24,8 +25,8 @@ struct names;
 
 /* Where the VM of a process keeps what names need. Addresses in the process, 0: unknown. */
 struct names_roots {
-	uint64_t vm_ptr_address;   /* of ruby_current_vm_ptr */
-	uint64_t symbols_address;  /* of ruby_global_symbols; 0: C functions stay unnamed */
+	uint64_t vm_ptr_address;  /* of ruby_current_vm_ptr */
+	uint64_t symbols_address; /* of ruby_global_symbols; 0: C functions stay unnamed */
 };
 
 /*
@@ -43,10 +44,12 @@ const uint64_t *names__errors(const struct names *names);
  * Turns the raw frames of one sample into frame ids of the profile, leaf first, one for each raw
  * frame and in the same order (special frames where no name can be proved). gc is the state at
  * the sample. ret_frames has room for count ids.
+ * *ret_lasting (may be NULL): all names hold for every later sample that has the same raw frames,
+ * whatever was collected in between.
  * Returns the number of frames that got a real name; failures are counted in names__errors().
  */
 size_t names__frames(struct names *names, const struct rbprof_frame *frames, size_t count,
-		     const struct rbprof_gc_state *gc, uint32_t *ret_frames);
+		     const struct rbprof_gc_state *gc, uint32_t *ret_frames, bool *ret_lasting);
 
 /*
  * The thread name of spec/samples.md section 4, as a string id of the profile: the name that
@@ -55,8 +58,8 @@ size_t names__frames(struct names *names, const struct rbprof_frame *frames, siz
  * forked_main: the thread made this process by fork, so it is its main thread whatever the VM
  * says at this instant.
  */
-uint32_t names__thread(struct names *names, uint64_t thread, uint64_t thread_name,
-		       int forked_main, const struct rbprof_gc_state *gc);
+uint32_t names__thread(struct names *names, uint64_t thread, uint64_t thread_name, int forked_main,
+		       const struct rbprof_gc_state *gc);
 
 /* The frame id of a special frame, e.g. "(truncated)": file `<rbprof>`, line 0. */
 uint32_t names__special(struct profile *profile, const char *name);

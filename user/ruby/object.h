@@ -47,8 +47,7 @@ bool object__fixnum(uint64_t value, int64_t *ret_number);
  * whether there was one. Records the table's head and what was found, so a table that grows
  * has another fingerprint.
  */
-int object__st_find(struct reader *reader, uint64_t table,
-		    bool (*is)(uint64_t key, void *context), void *context, bool *ret_found,
-		    uint64_t *ret_value);
+int object__st_find(struct reader *reader, uint64_t table, bool (*is)(uint64_t key, void *context),
+		    void *context, bool *ret_found, uint64_t *ret_value);
 
 #endif

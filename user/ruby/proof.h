@@ -12,15 +12,19 @@
  *  2. The read ended in the next period, between markings, and every object that was read has
  *     survived a marking (its age in its flags, up to 3.2). It was there before the last marking
  *     ended, so before anything of the sample's could be freed. Read twice, because a sweep may
- *     be under way. Code is told apart from code that a compaction moved there by its pc; for
- *     a frame's method entry no compaction may have taken place.
+ *     be under way.
  *  3. The bytes name something that lives as long as what it is part of, and that cannot come
  *     again: a method definition (its serial number is never given twice) with the code that it
  *     owns, or the one main script. If they were proved for an earlier sample and are the same
  *     now, they were there all the time, and a pc inside the code can only belong to it.
  *
+ * A compaction moves objects within a period, into slots that were free; a slot that it leaves
+ * is marked as left until it has ended. Code that is alive does not overlap, so a pc tells which
+ * one it belongs to, wherever that lies now (the caller checks it). Where there is no pc, no
+ * compaction may have taken place between sample and read; both may lie within one.
+ *
  * A sample whose state is unknown can be proved only while the VM has not finished a second
- * marking: it is treated as one of period 0. During a compaction only the third way is open.
+ * marking: it is treated as one of period 0.
  */
 #ifndef RBPROF_PROOF_H
 #define RBPROF_PROOF_H
@@ -32,6 +36,10 @@
 #include "gc_point.h"
 #include "reader.h"
 
+/*
+ * What is continuous is read in full until it is proved once. From then on the ranges that tell
+ * who it is are enough: all else of it cannot change as long as it lives.
+ */
 struct proof {
 	struct reader_range *ranges;
 	uint32_t count;
@@ -39,8 +47,10 @@ struct proof {
 	uint64_t fingerprint;
 	uint64_t first, last; /* periods for which it is known right; first > last: none */
 	bool continuous;      /* the third way is open */
-	bool movable;	      /* a compaction could put a look-alike in its place */
-	bool pending;	      /* scratch of proof__check()'s caller */
+	bool movable;	      /* no pc tells it apart from what a compaction puts in its place */
+	bool settled;	      /* only what tells who it is, is read */
+	bool same;	      /* the last check read its bytes, and they had not changed */
+	bool aged;	      /* scratch of prover__check() */
 };
 
 enum proof_result {

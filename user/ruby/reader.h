@@ -23,8 +23,9 @@
 struct reader_range {
 	uint64_t address;
 	uint32_t mask;	     /* not 0: one word, of which these bits count */
-	uint32_t size : 31;  /* bytes */
+	uint32_t size : 30;  /* bytes */
 	uint32_t object : 1; /* the word is the flags of an object */
+	uint32_t key : 1;    /* tells who it is, not only what it is called: see proof.h */
 };
 
 struct reader {
@@ -53,6 +54,9 @@ int reader__masked(struct reader *reader, uint64_t address, uint32_t mask, uint6
  * cannot be an object's address.
  */
 int reader__object(struct reader *reader, uint64_t value, uint32_t mask, uint64_t *ret_flags);
+
+/* Marks all that was recorded since there were `since` ranges as telling who it is. */
+void reader__mark_key(struct reader *reader, uint32_t since);
 
 /* Reads without recording: what is found there is recorded otherwise, or never changes. */
 int reader__peek(struct reader *reader, uint64_t address, void *into, size_t size);

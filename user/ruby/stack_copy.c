@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "stack_copy.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define TRIES	  50
+#define PART_MOST (1u << 20) /* bytes of a part; what lies behind is read as it is */
+#define EC_WORDS  16
+#define CFP_WORDS 16
+#define ENV_BYTES 24 /* ep[-2] to ep[0] */
+
+struct part {
+	uint64_t address;
+	size_t size;
+	unsigned char *bytes;
+};
+
+/* Reads of what was copied are answered from the copy, all others by the process. */
+struct copy {
+	struct memory memory;
+	struct memory *base;
+	const struct ruby_layout *layout;
+	uint64_t thread, ec;
+	struct part head;   /* the words of the execution context */
+	struct part frames; /* control frames */
+	struct part values; /* environments of the frames */
+	uint64_t head_words[EC_WORDS];
+	unsigned char *again; /* the frames, read once more */
+};
+
+static bool part_has(const struct part *part, const struct memory_range *range)
+{
+	return range->address >= part->address && range->size <= part->size &&
+	       range->address - part->address <= part->size - range->size;
+}
+
+static int copy_read(struct memory *memory, const struct memory_range *ranges, size_t count)
+{
+	struct copy *copy = (struct copy *)memory;
+	const struct part *parts[] = { &copy->frames, &copy->values, &copy->head };
+	size_t i, k;
+	int err = 0;
+
+	for (i = 0; !err && i < count; i++) {
+		for (k = 0; k < 3 && !part_has(parts[k], &ranges[i]); k++)
+			;
+		if (k < 3)
+			memcpy(ranges[i].into,
+			       parts[k]->bytes + (ranges[i].address - parts[k]->address),
+			       ranges[i].size);
+		else
+			err = memory__read_ranges(copy->base, &ranges[i], 1);
+	}
+	return err;
+}
+
+static const struct memory_ops copy_ops = { .read = copy_read, .close = NULL };
+
+static uint64_t word_at(const unsigned char *bytes, size_t offset)
+{
+	uint64_t word;
+
+	memcpy(&word, bytes + offset, sizeof(word));
+	return word;
+}
+
+static uint64_t head_word(const struct copy *copy, uint16_t offset)
+{
+	return copy->head_words[offset / 8 % EC_WORDS];
+}
+
+/* The execution context that the thread runs, and where its frames lie. */
+static int copy_head(struct copy *copy)
+{
+	const struct ruby_layout *layout = copy->layout;
+	int err;
+
+	if (layout->ec__thread_ptr >= sizeof(copy->head_words) ||
+	    layout->ec__cfp >= sizeof(copy->head_words) ||
+	    layout->ec__vm_stack >= sizeof(copy->head_words) ||
+	    layout->ec__vm_stack_size >= sizeof(copy->head_words) ||
+	    layout->cfp__sizeof > CFP_WORDS * 8 || layout->cfp__sizeof < 32)
+		return -EINVAL;
+	err = memory__read_u64(copy->base, copy->thread + layout->th__ec, &copy->ec);
+	if (!err && (!copy->ec || copy->ec % 8))
+		err = -EINVAL;
+	if (!err)
+		err = memory__read(copy->base, copy->ec, copy->head_words,
+				   sizeof(copy->head_words));
+	if (!err && head_word(copy, layout->ec__thread_ptr) != copy->thread)
+		err = -EINVAL;
+	copy->head = (struct part){ copy->ec, sizeof(copy->head_words),
+				    (unsigned char *)copy->head_words };
+	return err;
+}
+
+static int part_open(struct part *part, uint64_t address, uint64_t size)
+{
+	if (size > PART_MOST)
+		size = PART_MOST;
+	part->address = address;
+	part->size = (size_t)size;
+	part->bytes = malloc(part->size ? part->size : 1);
+	return part->bytes ? 0 : -ENOMEM;
+}
+
+/* The end of the environments on the VM stack that the frames point to. */
+static uint64_t values_end(const struct copy *copy, uint64_t vm_stack)
+{
+	const struct ruby_layout *layout = copy->layout;
+	uint64_t end = vm_stack, ep;
+	size_t at;
+
+	for (at = 0; at + layout->cfp__sizeof <= copy->frames.size; at += layout->cfp__sizeof) {
+		ep = word_at(copy->frames.bytes, at + layout->cfp__ep);
+		if (ep >= end && ep < copy->frames.address)
+			end = ep + 8;
+	}
+	return end;
+}
+
+/* Finds the parts and reads them for the first time. 0, -EAGAIN (nothing to copy) or -errno. */
+static int copy_open(struct copy *copy)
+{
+	const struct ruby_layout *layout = copy->layout;
+	const uint64_t cfp = head_word(copy, layout->ec__cfp);
+	const uint64_t vm_stack = head_word(copy, layout->ec__vm_stack);
+	const uint64_t words = head_word(copy, layout->ec__vm_stack_size);
+	const uint64_t end = vm_stack + 8 * words;
+	uint64_t values;
+	int err;
+
+	/* What does not look like a stack is left to the walker, which says so. */
+	if (words > UINT32_MAX || cfp % 8 || cfp < vm_stack || cfp + layout->cfp__sizeof > end)
+		return -EAGAIN;
+	err = part_open(&copy->frames, cfp, end - cfp);
+	if (!err)
+		err = memory__read(copy->base, cfp, copy->frames.bytes, copy->frames.size);
+	if (err)
+		return err;
+	values = values_end(copy, vm_stack);
+	/* The innermost environments are what a running thread changes. */
+	if (values - vm_stack > PART_MOST)
+		err = part_open(&copy->values, values - PART_MOST, PART_MOST);
+	else
+		err = part_open(&copy->values, vm_stack, values - vm_stack);
+	copy->again = malloc(copy->frames.size);
+	return err ? err : copy->again ? 0 : -ENOMEM;
+}
+
+/* Whether two copies show the same frames; how far the innermost has got does not matter. */
+static bool same_frames(const struct copy *copy)
+{
+	const struct ruby_layout *layout = copy->layout;
+	const unsigned char *first = copy->frames.bytes, *second = copy->again;
+
+	if (word_at(first, layout->cfp__iseq) != word_at(second, layout->cfp__iseq) ||
+	    word_at(first, layout->cfp__ep) != word_at(second, layout->cfp__ep) ||
+	    word_at(first, layout->cfp__self) != word_at(second, layout->cfp__self))
+		return false;
+	return !memcmp(first + layout->cfp__sizeof, second + layout->cfp__sizeof,
+		       copy->frames.size - layout->cfp__sizeof);
+}
+
+/* Copies in one call. 0, -EAGAIN (it changed meanwhile) or -errno. */
+static int copy_take(struct copy *copy)
+{
+	const struct ruby_layout *layout = copy->layout;
+	uint64_t cfp[2] = { 0, 1 }, ec = 0;
+	const struct memory_range ranges[] = {
+		{ copy->ec + layout->ec__cfp, &cfp[0], sizeof(cfp[0]) },
+		{ copy->frames.address, copy->frames.bytes, copy->frames.size },
+		{ copy->values.address, copy->values.bytes, copy->values.size },
+		{ copy->frames.address, copy->again, copy->frames.size },
+		{ copy->ec + layout->ec__cfp, &cfp[1], sizeof(cfp[1]) },
+		{ copy->thread + layout->th__ec, &ec, sizeof(ec) },
+	};
+	int err = memory__read_ranges(copy->base, ranges, sizeof(ranges) / sizeof(ranges[0]));
+
+	if (err)
+		return err;
+	if (cfp[0] != copy->frames.address || cfp[1] != cfp[0] || ec != copy->ec ||
+	    !same_frames(copy))
+		return -EAGAIN;
+	return 0;
+}
+
+static void copy_close(struct copy *copy)
+{
+	free(copy->frames.bytes);
+	free(copy->values.bytes);
+	free(copy->again);
+	copy->frames = copy->values = (struct part){ .size = 0 };
+	copy->again = NULL;
+}
+
+/* The receivers of the innermost frames that the walker puts out. */
+static void copy_newest(const struct copy *copy, struct stack_copy *result)
+{
+	const struct ruby_layout *layout = copy->layout;
+	uint64_t pc, iseq, ep, flags;
+	size_t at;
+
+	for (at = 0; at + layout->cfp__sizeof <= copy->frames.size &&
+		     result->newest_count < STACK_COPY_NEWEST &&
+		     result->newest_count < result->stack.count;
+	     at += layout->cfp__sizeof) {
+		const unsigned char *frame = copy->frames.bytes + at;
+		const struct rbprof_frame *walked = &result->stack.frames[result->newest_count];
+
+		pc = word_at(frame, layout->cfp__pc);
+		iseq = word_at(frame, layout->cfp__iseq);
+		ep = word_at(frame, layout->cfp__ep);
+		if (memory__read_u64((struct memory *)&copy->memory, ep, &flags))
+			return;
+		if (flags & RUBY_FRAME_FLAG_CFRAME) {
+			if ((flags & RUBY_FRAME_MAGIC_MASK) != RUBY_FRAME_MAGIC_CFUNC)
+				continue;
+			pc = iseq = 0;
+		} else if (!pc || !iseq) {
+			continue;
+		}
+		if (walked->iseq != iseq || walked->pc != pc)
+			return;
+		result->newest[result->newest_count++] = word_at(frame, layout->cfp__self);
+	}
+}
+
+int stack_copy__read(struct memory *memory, const struct ruby_layout *layout, uint64_t thread,
+		     uint32_t max_frames, struct stack_copy *ret_copy)
+{
+	struct copy copy = { .memory.ops = &copy_ops, .base = memory, .layout = layout,
+			     .thread = thread };
+	struct stack_copy result = { .is_instant = false };
+	int tries, err;
+
+	for (tries = 0; tries < TRIES; tries++) {
+		copy_close(&copy);
+		err = copy_head(&copy);
+		if (!err)
+			err = copy_open(&copy);
+		if (!err)
+			err = copy_take(&copy);
+		if (err != -EAGAIN && err != -EFAULT && err != -EINVAL)
+			break;
+	}
+	if (err == -EAGAIN) {
+		/* Read as it comes, and marked so. */
+		copy_close(&copy);
+		err = 0;
+	} else if (!err) {
+		result.is_instant = copy.frames.size < PART_MOST;
+	}
+	if (!err)
+		err = stack__read(&copy.memory, layout, copy.ec, max_frames, &result.stack);
+	if (!err) {
+		result.ec = copy.ec;
+		copy_newest(&copy, &result);
+		*ret_copy = result;
+	}
+	copy_close(&copy);
+	return err;
+}
