@@ -51,6 +51,8 @@ static __always_inline u32 sample_thread(const struct ruby_layout *layout, u64 t
 		if (bpf_probe_read_user(&from, sizeof(from),
 					(void *)(sample->thread + layout->th__nt)))
 			return RBPROF_E_THREAD_FAULT;
+		if (!from)
+			return RBPROF_E_EC_OF_OTHER_THREAD; /* it runs on no native thread */
 		at = layout->nt__thread_id;
 	}
 	if (bpf_probe_read_user(&pthread, sizeof(pthread), (void *)(from + at)) ||

@@ -25,11 +25,12 @@ static __always_inline int thread_local_ec_slot(const struct rbprof_process *pro
 		*ret_slot = thread_pointer + process->ec_tp_offset;
 		return 0;
 	}
-	/* The pair (module id, offset) that the code itself passes to __tls_get_addr. */
-	if (bpf_probe_read_user(pair, sizeof(pair), (void *)process->ec_address))
-		return -1;
-	if (!pair[0])
-		return 0; /* not relocated yet */
+	/*
+	 * The pair (module id, offset) that the code itself passes to __tls_get_addr. Before it
+	 * is relocated, the page may not even be mapped; after that, each use of it keeps it there.
+	 */
+	if (bpf_probe_read_user(pair, sizeof(pair), (void *)process->ec_address) || !pair[0])
+		return 0;
 	if (bpf_probe_read_user(&dtv, sizeof(dtv), (void *)(thread_pointer + GLIBC_TCB_DTV_OFFSET)))
 		return -1;
 	if (bpf_probe_read_user(&block, sizeof(block),
@@ -83,9 +84,8 @@ static __always_inline int thread_ec_global(const struct rbprof_process *process
 	struct thread_search search = { .layout = layout, .thread_pointer = thread_pointer };
 	u64 ec, thread, pthread, vm;
 
-	if (bpf_probe_read_user(&ec, sizeof(ec), (void *)process->ec_address))
-		return -1;
-	if (!ec)
+	/* While the library is being loaded, there may be no page. */
+	if (bpf_probe_read_user(&ec, sizeof(ec), (void *)process->ec_address) || !ec)
 		return 0;
 	if (bpf_probe_read_user(&thread, sizeof(thread), (void *)(ec + layout->ec__thread_ptr)) ||
 	    bpf_probe_read_user(&pthread, sizeof(pthread),

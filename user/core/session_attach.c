@@ -150,6 +150,8 @@ static int begin(struct session *session, const struct ruby_process *found, bool
 	if (is_placeholder)
 		return 0;
 	session->processes_seen++;
+	if (found->runtime)
+		session->runtimes_seen |= 1ULL << found->runtime_index;
 	remember_executable(session, found->pid);
 	session__proved(session, process);
 	log__debug("process %d (%s): ruby %s%s%s", found->pid, found->comm,

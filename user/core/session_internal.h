@@ -40,7 +40,8 @@ struct session {
 	struct sideband *sideband;
 	struct profile *profile;
 	int epoll_fd;
-	size_t runtimes_told; /* how many builds the kernel side knows */
+	size_t runtimes_told;	/* how many builds the kernel side knows */
+	uint64_t runtimes_seen; /* of which there were processes, a bit each */
 
 	struct tracked_process *processes; /* by serial */
 	struct session_stack *stacks;

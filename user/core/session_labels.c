@@ -151,6 +151,8 @@ static void add_comments(struct session *session, const char *command_line)
 	for (i = 0; i < runtimes__count(session->runtimes); i++) {
 		const struct runtime *runtime = runtimes__at(session->runtimes, i);
 
+		if (!(session->runtimes_seen & 1ULL << i))
+			continue;
 		snprintf(text, sizeof(text), "ruby: %s build-id %s", runtime->version,
 			 runtime->build_id);
 		profile__comment(session->profile, text);
