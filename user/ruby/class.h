@@ -10,8 +10,10 @@
  * Adds to text the owner part of a method defined in klass (a cme's defined_class), with its
  * separator: "Foo::Bar#", "Foo.", "(anonymous Class)#", "(singleton of Foo).",
  * "#<refinement:String@Rf>#". There is never an address in it.
+ * *ret_nameless (may be NULL): a class in it has no name, but may get one.
  * 0, or -errno: -EINVAL if klass is no class, -ENOTSUP in a release whose classes are not known.
  */
-int class__owner(struct reader *reader, struct symbols *symbols, uint64_t klass, struct text *text);
+int class__owner(struct reader *reader, struct symbols *symbols, uint64_t klass, struct text *text,
+		 bool *ret_nameless);
 
 #endif

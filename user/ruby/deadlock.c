@@ -32,7 +32,8 @@ int deadlock__find(const uint32_t *waits_for, size_t count,
 		return 0;
 	if (count >= DEADLOCK_NONE)
 		return -EINVAL;
-	/* The walk (its first thread + 1) that came by: a walk that meets itself closed a circle. */
+	/* The walk (its first thread + 1) that came by: a walk that meets itself closed a circle.
+	 */
 	seen = calloc(count, sizeof(*seen));
 	members = calloc(count, sizeof(*members));
 	if (!seen || !members)

@@ -20,6 +20,7 @@ struct naming {
 	struct iseq iseq;
 	struct iseq local;
 	struct method method;
+	bool nameless;	 /* its class has no name */
 	bool has_serial; /* it belongs to a method definition */
 	bool continuous; /* see proof.h, the third way */
 	bool agrees;	 /* the method entry is that of the code */
@@ -60,7 +61,7 @@ static int naming_intern(struct naming *naming, const char *file, size_t length,
 static int naming_owner(struct naming *naming)
 {
 	return reason(class__owner(naming->reader, naming->names->symbols,
-				   naming->method.defined_class, &naming->text),
+				   naming->method.defined_class, &naming->text, &naming->nameless),
 		      RBPROF_E_CLASS_INVALID);
 }
 
@@ -273,6 +274,7 @@ int frame_name__read(struct names *names, const struct frame_key *key, struct fr
 	if (!naming)
 		return -ENOMEM;
 	reader__init(&reader, names->memory, &names->layout);
+	(void)prover__vm(names->prover, &reader.vm);
 	naming->names = names;
 	naming->reader = &reader;
 	err = key->iseq ? name_ruby(naming, key, name)
@@ -285,7 +287,12 @@ int frame_name__read(struct names *names, const struct frame_key *key, struct fr
 			reader__mark_key(&reader, 0);
 		proof__init(&name->proof, &reader);
 		name->proof.continuous = naming->continuous;
-		name->serial = naming->continuous && naming->has_serial ? naming->method.serial : 0;
+		/* A C function is all its definition; code must be owned by it. */
+		if (naming->has_serial && (naming->continuous || !key->iseq))
+			name->serial = naming->method.serial;
+		name->method_serials[0] = naming->method.own_serial;
+		name->method_serials[1] = naming->method.serial;
+		name->passing = naming->nameless;
 		name->proof.movable = !naming->agrees;
 	}
 	reader__free(&reader);

@@ -36,7 +36,7 @@ const struct layout_entry *layout__find(const char *version, int *ret_exact);
  * -errno of the memory. A positive value: RBPROF_E_PROOF_FAILED; then *ret_why (static text)
  * names the check that failed.
  */
-int layout__prove(struct memory *memory, const struct ruby_layout *layout,
-		  uint64_t vm_ptr_address, uint64_t symbols_address, const char **ret_why);
+int layout__prove(struct memory *memory, const struct ruby_layout *layout, uint64_t vm_ptr_address,
+		  uint64_t symbols_address, const char **ret_why);
 
 #endif

@@ -130,7 +130,7 @@ static int prove_class(struct prove *prove, const struct ruby_thread *thread)
 		err = reader__word(&prove->reader, klass + layout->rclass__super, &klass);
 	}
 	if (!err)
-		err = class__owner(&prove->reader, prove->symbols, klass, &text);
+		err = class__owner(&prove->reader, prove->symbols, klass, &text, NULL);
 	if (err)
 		return failed(prove, err, "the class of a thread is not readable");
 	/* A subclass of Thread has another name, but it is never without one at the end. */
@@ -241,7 +241,7 @@ static int prove_method(struct prove *prove, const struct rbprof_frame *frame)
 	err = symbols__name(prove->symbols, method.original_id, &text);
 	if (err)
 		return failed(prove, err, "a method's name is not in the symbol table");
-	err = class__owner(&prove->reader, prove->symbols, method.defined_class, &text);
+	err = class__owner(&prove->reader, prove->symbols, method.defined_class, &text, NULL);
 	if (err && err != -ENOTSUP)
 		return failed(prove, err, "a method's class is not readable");
 	return 0;

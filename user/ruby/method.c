@@ -67,6 +67,7 @@ int method__read(struct reader *reader, uint64_t address, struct method *ret_met
 	memset(&method, 0, sizeof(method));
 	memset(&hidden, 0, sizeof(hidden));
 	err = method_entry(reader, address, &method);
+	method.own_serial = method.serial;
 	if (!err && method.type == METHOD_TYPE_REFINED && method.body) {
 		err = method_entry(reader, method.body, &hidden);
 		method.definition = hidden.definition;

@@ -16,6 +16,7 @@ struct method {
 	uint32_t type;	      /* RUBY_METHOD_TYPE_* */
 	uint64_t original_id; /* the name it was defined by, whatever alias was called */
 	uint64_t serial;      /* of the definition: never given twice in a process */
+	uint64_t own_serial;  /* of what the entry itself has: another if that hides it */
 	uint64_t body;	      /* first word: the iseq, the function, the proc */
 };
 

@@ -180,6 +180,9 @@ static int names_reread(struct names *names, struct frame_name *name)
 	frame_name__clear(name);
 	name->proof = fresh.proof;
 	name->serial = fresh.serial;
+	name->method_serials[0] = fresh.method_serials[0];
+	name->method_serials[1] = fresh.method_serials[1];
+	name->passing = fresh.passing;
 	name->whole = false;
 	name->function = fresh.function;
 	name->code = fresh.code;
@@ -190,6 +193,13 @@ static int names_reread(struct names *names, struct frame_name *name)
 	return 0;
 }
 
+/* Whether the frame had another method than the entry. */
+static bool names_other_method(const struct frame_name *name, const struct rbprof_frame *frame)
+{
+	return frame->method_serial && frame->method_serial != name->method_serials[0] &&
+	       frame->method_serial != name->method_serials[1];
+}
+
 /*
  * Whether the entry is right for the frame whatever happened in between: it is part of a method
  * definition, and the frame's has the same serial number; or of the main script, of which there
@@ -197,11 +207,12 @@ static int names_reread(struct names *names, struct frame_name *name)
  */
 static bool names_same_method(const struct frame_name *name, const struct rbprof_frame *frame)
 {
-	if (!name->proof.continuous)
+	if (name->passing)
 		return false;
 	if (name->serial)
-		return name->serial == frame->method_serial;
-	return !name->proof.movable && name->key.iseq && name->proof.settled;
+		return frame->method_serial && !names_other_method(name, frame);
+	return name->proof.continuous && !name->proof.movable && name->key.iseq &&
+	       name->proof.settled;
 }
 
 /* The entries of the frames, as far as they can be read. */
@@ -224,8 +235,9 @@ static void names_look_up(struct names *names, const struct rbprof_frame *frames
 		if (name) {
 			name->used = names->calls;
 			name->verdict = VERDICT_OPEN;
-			if (proof__holds(&name->proof, sample) ||
-			    (name->whole && names_same_method(name, &frames[i])))
+			if (!names_other_method(name, &frames[i]) &&
+			    (proof__holds(&name->proof, sample) ||
+			     (name->whole && names_same_method(name, &frames[i]))))
 				name->verdict = VERDICT_RIGHT;
 		}
 		names->batch[i] = name;
@@ -256,9 +268,9 @@ static void names_prove(struct names *names, const struct rbprof_frame *frames, 
 		(void)prover__check(names->prover, names->proofs, n, sample, names->results);
 		for (i = 0; i < n; i++) {
 			names_hold(names, open[i]); /* a proof may need less from now on */
-			open[i]->whole |= open[i]->proof.same;
+			open[i]->whole |= open[i]->proof.intact;
 			if (names->results[i] == PROOF_RIGHT ||
-			    (open[i]->proof.same && names_same_method(open[i], open_frames[i])))
+			    (open[i]->proof.intact && names_same_method(open[i], open_frames[i])))
 				open[i]->verdict = VERDICT_RIGHT;
 			/* Something else by now, or what it hangs on was replaced: look again. */
 			else if (names->results[i] == PROOF_CHANGED && !round &&
@@ -269,12 +281,13 @@ static void names_prove(struct names *names, const struct rbprof_frame *frames, 
 }
 
 /* The frame id of a frame whose entry was judged. */
-static uint32_t names_frame_id(struct names *names, struct frame_name *name, uint64_t pc,
-			       const struct gc_point *sample)
+static uint32_t names_frame_id(struct names *names, struct frame_name *name,
+			       const struct rbprof_frame *frame, const struct gc_point *sample)
 {
+	const uint64_t pc = frame->pc;
 	int64_t line = 0;
 
-	if (name->verdict != VERDICT_RIGHT)
+	if (name->verdict != VERDICT_RIGHT || names_other_method(name, frame))
 		return names_failed(names, RBPROF_E_NAME_GONE);
 	if (name->key.iseq) {
 		if (pc < name->code || pc - name->code > name->code_bytes || pc % ISEQ_WORD)
@@ -299,8 +312,8 @@ static size_t names_batch(struct names *names, const struct rbprof_frame *frames
 	for (i = 0; i < count; i++) {
 		struct frame_name *name = names->batch[i];
 
-		ret_frames[i] = name ? names_frame_id(names, name, frames[i].pc, sample)
-				     : names->failures[i];
+		ret_frames[i] =
+			name ? names_frame_id(names, name, &frames[i], sample) : names->failures[i];
 		named += name && ret_frames[i] == name->last_frame;
 		*lasting &= name && name->whole && ret_frames[i] == name->last_frame &&
 			    names_same_method(name, &frames[i]);

@@ -37,12 +37,14 @@ struct frame_name {
 	struct frame_key key;
 	struct proof proof;
 	/*
-	 * Where the code is part of a method's definition: its serial number. A sample that has
-	 * it too was of this code, whenever its name was read.
+	 * Of what is part of a method's definition: its serial number. A sample that has it too
+	 * was of this method, whenever its name was read.
 	 */
 	uint64_t serial;
-	bool whole;	   /* what was read of it was found again, so it is of one piece */
-	uint32_t function; /* id in the profile */
+	uint64_t method_serials[2]; /* of the method entry, and what a refinement hides in it */
+	bool passing;		    /* the class has no name, and may get one */
+	bool whole;		    /* it was found intact: the name is that of the code */
+	uint32_t function;	    /* id in the profile */
 	uint32_t code_bytes;
 	uint64_t code;
 	struct iseq_lines lines;
@@ -63,8 +65,9 @@ struct thread_name {
 	UT_hash_handle hh;
 	struct thread_key key;
 	struct proof proof;
-	bool attached; /* the thread still had this name when it was read */
-	uint32_t text; /* id in the profile */
+	bool permanent; /* right for every sample */
+	bool attached;	/* the thread still had this name when it was read */
+	uint32_t text;	/* id in the profile */
 	size_t held;
 	uint64_t used;
 };

@@ -141,7 +141,7 @@ static int thread_name_read(struct names *names, const struct thread_key *key,
 	proof__init(&name->proof, &reader);
 	name->proof.movable = true;
 	/* There is one main thread, and it is never freed. */
-	name->proof.continuous = is_main;
+	name->permanent = is_main;
 	return 0;
 }
 
@@ -178,6 +178,7 @@ static int thread_reread(struct names *names, struct thread_name *name)
 	name->proof = fresh.proof;
 	name->text = fresh.text;
 	name->attached = fresh.attached;
+	name->permanent = fresh.permanent;
 	names->bytes -= name->held;
 	name->held = names__thread_bytes(name);
 	names->bytes += name->held;
@@ -200,7 +201,7 @@ uint32_t names__thread(struct names *names, uint64_t thread, uint64_t thread_nam
 	if (!name)
 		goto failed;
 	name->used = names->calls;
-	if (proof__holds(&name->proof, &sample))
+	if (name->permanent || proof__holds(&name->proof, &sample))
 		return name->text;
 	for (round = 0; round < 2; round++) {
 		proof = &name->proof;
@@ -209,7 +210,7 @@ uint32_t names__thread(struct names *names, uint64_t thread, uint64_t thread_nam
 		 * A thread that still has the name that it had at the sample had it all the
 		 * time, whatever was collected; what names a thread without one never changes.
 		 */
-		if (result == PROOF_RIGHT || (name->proof.same && name->attached))
+		if (result == PROOF_RIGHT || (name->proof.intact && name->attached))
 			return name->text;
 		if (result != PROOF_CHANGED || thread_reread(names, name))
 			break;

@@ -308,6 +308,30 @@ static enum proof_result proof_judge(const struct prover *prover, struct proof *
 	return PROOF_GONE;
 }
 
+/*
+ * What has survived a marking counts only when it is found so twice in a row: a sweep may have
+ * been at work among the things that were read once, but what it frees is new afterwards.
+ * by_age: the result depends on it.
+ */
+static void prover_twice(const struct prover *prover, struct proof *proof,
+			 const struct gc_point *sample, const struct gc_point *after, bool by_age,
+			 bool survived, enum proof_result *result)
+{
+	const bool aged = survived && after->known && !after->marking && !after->moving &&
+			  reader__has_ages(&prover->layout);
+
+	if (*result == PROOF_RIGHT && !by_age) {
+		proof->intact = true;
+	} else if (aged && proof->aged) {
+		proof->intact = true;
+		if (by_age && sample->known)
+			proof_extend(proof, sample->period);
+	} else if (by_age) {
+		*result = PROOF_GONE; /* once does not count */
+	}
+	proof->aged = aged;
+}
+
 /* Keeps the ranges that tell who it is; bytes are those of all of them, found to be right. */
 static void proof_settle(struct proof *proof, const char *bytes)
 {
@@ -361,16 +385,15 @@ static int prover_batch(struct prover *prover, struct proof **proofs, size_t cou
 			bool more = false;
 
 			results[i] = PROOF_CHANGED;
-			proofs[i]->same = proof_same(proofs[i], &bytes, &survived);
-			if (proofs[i]->same)
+			if (proof_same(proofs[i], &bytes, &survived)) {
 				results[i] = proof_judge(prover, proofs[i], sample, &batch->after,
 							 survived, &more);
-			if (more && (first || !proofs[i]->aged))
-				results[i] = PROOF_GONE; /* once does not count */
-			else if (more && sample->known)
-				proof_extend(proofs[i], sample->period);
-			proofs[i]->aged = more;
-			again |= more;
+				prover_twice(prover, proofs[i], sample, &batch->after, more,
+					     survived, &results[i]);
+			} else {
+				proofs[i]->aged = false;
+			}
+			again |= proofs[i]->aged && !proofs[i]->intact;
 			if (results[i] == PROOF_RIGHT)
 				proof_settle(proofs[i], begin);
 		}
@@ -391,7 +414,7 @@ int prover__check(struct prover *prover, struct proof **proofs, size_t count,
 
 	for (i = 0; i < count; i++) {
 		results[i] = PROOF_GONE;
-		proofs[i]->same = false;
+		proofs[i]->intact = proofs[i]->aged = false;
 	}
 	err = prover__vm(prover, &vm);
 	while (!err && batch.first < count) {
@@ -405,7 +428,6 @@ int prover__check(struct prover *prover, struct proof **proofs, size_t count,
 						   results);
 				if (err == -EFAULT) {
 					results[batch.first] = PROOF_CHANGED;
-					proofs[batch.first]->same = false;
 					err = 0;
 				}
 			}
@@ -413,7 +435,6 @@ int prover__check(struct prover *prover, struct proof **proofs, size_t count,
 		}
 		if (err == -EFAULT) {
 			results[batch.first] = PROOF_CHANGED;
-			proofs[batch.first]->same = false;
 			err = 0;
 		}
 		batch.first += batch.count;

@@ -49,7 +49,7 @@ struct proof {
 	bool continuous;      /* the third way is open */
 	bool movable;	      /* no pc tells it apart from what a compaction puts in its place */
 	bool settled;	      /* only what tells who it is, is read */
-	bool same;	      /* the last check read its bytes, and they had not changed */
+	bool intact;	      /* the last check found its bytes the same, and none of them freed */
 	bool aged;	      /* scratch of prover__check() */
 };
 

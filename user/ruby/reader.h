@@ -36,6 +36,7 @@ struct reader {
 	uint32_t capacity;
 	uint64_t bytes;
 	uint64_t fingerprint;
+	uint64_t vm; /* address of the VM, 0: not told; what needs it then fails */
 };
 
 /* A reader with nothing recorded. The ranges are the caller's to free: reader__free(). */

@@ -5,11 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define TRIES	  50
-#define PART_MOST (1u << 20) /* bytes of a part; what lies behind is read as it is */
-#define EC_WORDS  16
-#define CFP_WORDS 16
-#define ENV_BYTES 24 /* ep[-2] to ep[0] */
+#define TRIES	   50
+#define PART_MOST  (1u << 20) /* bytes of a part; what lies behind is read as it is */
+#define EC_WORDS   16
+#define CFP_WORDS  16
+#define PAGE_BYTES 4096
+#define MAX_PAGES  64
 
 struct part {
 	uint64_t address;
@@ -17,7 +18,16 @@ struct part {
 	unsigned char *bytes;
 };
 
-/* Reads of what was copied are answered from the copy, all others by the process. */
+struct page {
+	uint64_t address;
+	unsigned char bytes[PAGE_BYTES];
+};
+
+/*
+ * Reads of what was copied are answered from the copy. All others are the process's: method
+ * entries and environments on the heap, which do not change, and lie close together: a page of
+ * them is read at a time and kept for this one walk.
+ */
 struct copy {
 	struct memory memory;
 	struct memory *base;
@@ -28,12 +38,38 @@ struct copy {
 	struct part values; /* environments of the frames */
 	uint64_t head_words[EC_WORDS];
 	unsigned char *again; /* the frames, read once more */
+	struct page *pages;
+	size_t page_count;
 };
 
 static bool part_has(const struct part *part, const struct memory_range *range)
 {
 	return range->address >= part->address && range->size <= part->size &&
 	       range->address - part->address <= part->size - range->size;
+}
+
+static int read_through(struct copy *copy, const struct memory_range *range)
+{
+	const uint64_t address = range->address & ~(uint64_t)(PAGE_BYTES - 1);
+	const uint64_t offset = range->address - address;
+	struct page *page;
+	size_t i;
+
+	if (!copy->pages)
+		copy->pages = malloc(MAX_PAGES * sizeof(*copy->pages));
+	if (!copy->pages || range->size > PAGE_BYTES - offset)
+		return memory__read_ranges(copy->base, range, 1);
+	for (i = 0; i < copy->page_count && copy->pages[i].address != address; i++)
+		;
+	page = &copy->pages[i];
+	if (i == copy->page_count) {
+		if (i == MAX_PAGES || memory__read(copy->base, address, page->bytes, PAGE_BYTES))
+			return memory__read_ranges(copy->base, range, 1);
+		page->address = address;
+		copy->page_count++;
+	}
+	memcpy(range->into, page->bytes + offset, range->size);
+	return 0;
 }
 
 static int copy_read(struct memory *memory, const struct memory_range *ranges, size_t count)
@@ -51,7 +87,7 @@ static int copy_read(struct memory *memory, const struct memory_range *ranges, s
 			       parts[k]->bytes + (ranges[i].address - parts[k]->address),
 			       ranges[i].size);
 		else
-			err = memory__read_ranges(copy->base, &ranges[i], 1);
+			err = read_through(copy, &ranges[i]);
 	}
 	return err;
 }
@@ -203,9 +239,9 @@ static void copy_newest(const struct copy *copy, struct stack_copy *result)
 	uint64_t pc, iseq, ep, flags;
 	size_t at;
 
-	for (at = 0; at + layout->cfp__sizeof <= copy->frames.size &&
-		     result->newest_count < STACK_COPY_NEWEST &&
-		     result->newest_count < result->stack.count;
+	for (at = 0;
+	     at + layout->cfp__sizeof <= copy->frames.size &&
+	     result->newest_count < STACK_COPY_NEWEST && result->newest_count < result->stack.count;
 	     at += layout->cfp__sizeof) {
 		const unsigned char *frame = copy->frames.bytes + at;
 		const struct rbprof_frame *walked = &result->stack.frames[result->newest_count];
@@ -231,14 +267,20 @@ static void copy_newest(const struct copy *copy, struct stack_copy *result)
 int stack_copy__read(struct memory *memory, const struct ruby_layout *layout, uint64_t thread,
 		     uint32_t max_frames, struct stack_copy *ret_copy)
 {
-	struct copy copy = { .memory.ops = &copy_ops, .base = memory, .layout = layout,
-			     .thread = thread };
+	struct copy copy = {
+		.memory.ops = &copy_ops, .base = memory, .layout = layout, .thread = thread
+	};
 	struct stack_copy result = { .is_instant = false };
 	int tries, err;
 
 	for (tries = 0; tries < TRIES; tries++) {
 		copy_close(&copy);
 		err = copy_head(&copy);
+		if (!err && !head_word(&copy, layout->ec__vm_stack)) {
+			/* One that is being started or has ended has no stack at all. */
+			*ret_copy = (struct stack_copy){ .ec = copy.ec, .is_instant = true };
+			goto out;
+		}
 		if (!err)
 			err = copy_open(&copy);
 		if (!err)
@@ -260,6 +302,8 @@ int stack_copy__read(struct memory *memory, const struct ruby_layout *layout, ui
 		copy_newest(&copy, &result);
 		*ret_copy = result;
 	}
+out:
 	copy_close(&copy);
+	free(copy.pages);
 	return err;
 }

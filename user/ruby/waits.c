@@ -7,10 +7,11 @@
 #include "object.h"
 
 #define MAX_JOINERS 65536
+#define MAX_JOIN    2 /* innermost frames that can be a join */
 
 /* vm_core.h: enum rb_thread_status, THREAD_STOPPED_FOREVER */
-#define STATUS_STOPPED		1
-#define STATUS_STOPPED_FOREVER	2
+#define STATUS_STOPPED	       1
+#define STATUS_STOPPED_FOREVER 2
 
 /* ext/monitor/monitor.c: struct rb_monitor { long count; VALUE owner; VALUE mutex; }, 2.7 to 4.0 */
 #define MONITOR_MUTEX 16
@@ -83,9 +84,8 @@ static int mutex_owner(struct memory *memory, const struct ruby_layout *layout, 
 		err = memory__read_u64(memory, data + layout->mutex__owner, &fiber);
 		if (err || !fiber)
 			return err;
-		err = memory__read_u64(memory,
-				       fiber + layout->fiber__saved_ec + layout->ec__thread_ptr,
-				       &thread);
+		err = memory__read_u64(
+			memory, fiber + layout->fiber__saved_ec + layout->ec__thread_ptr, &thread);
 	}
 	if (!err)
 		*ret_thread = thread;
@@ -119,7 +119,7 @@ static bool find_join(struct memory *memory, const struct ruby_layout *layout, u
 	uint64_t target, self;
 	uint32_t i;
 
-	for (i = 0; i < copy->newest_count; i++) {
+	for (i = 0; i < copy->newest_count && i < MAX_JOIN; i++) {
 		if (payload(memory, layout, copy->newest[i], &target) || target % 8 ||
 		    target == thread)
 			continue;
@@ -227,8 +227,8 @@ void waits__refine(const struct stack_copy *copy, const char *const *names, size
 	const char *name = count && names[0] ? plain(names[0]) : NULL;
 	size_t i;
 
-	if (!name || (wait->kind != WAIT_OUTSIDE && wait->kind != WAIT_UNKNOWN &&
-		      wait->kind != WAIT_SLEEP))
+	if (!name ||
+	    (wait->kind != WAIT_OUTSIDE && wait->kind != WAIT_UNKNOWN && wait->kind != WAIT_SLEEP))
 		return;
 	/* A condition variable lets its mutex sleep. */
 	if (!strcmp(name, "Mutex#sleep") && count > 1 && names[1] &&
