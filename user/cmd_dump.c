@@ -31,12 +31,13 @@ struct run {
 static void say_failed(struct run *run, const struct ruby_process *process, bool is_asked,
 		       int error)
 {
-	const char *text = error > 0	     ? rbprof_error__text(error)
-			   : error == -ESRCH ? rbprof_error__text(RBPROF_E_NO_SUCH_PROCESS)
-			   : error == -EPERM ? rbprof_error__text(RBPROF_E_NO_PERMISSION)
-			   : error == -EAGAIN
-				   ? "its ruby is still starting, or its threads change too fast: try again"
-				   : strerror(-error);
+	const char *text =
+		error > 0	  ? rbprof_error__text(error)
+		: error == -ESRCH ? rbprof_error__text(RBPROF_E_NO_SUCH_PROCESS)
+		: error == -EPERM ? rbprof_error__text(RBPROF_E_NO_PERMISSION)
+		: error == -EAGAIN
+			? "its ruby is still starting, or its threads change too fast: try again"
+			: strerror(-error);
 	const char *why = error > 0 && process->why ? process->why : "";
 
 	run->failed++;
@@ -167,8 +168,7 @@ int cmd_dump(int argc, char **argv)
 	} else if (!run.dumped && run.failed) {
 		status = CMD_UNABLE;
 	} else if (!run.dumped) {
-		log__info("no ruby process %s",
-			  run.options.all ? "is running" : "fits");
+		log__info("no ruby process %s", run.options.all ? "is running" : "fits");
 	}
 	json_decref(run.processes);
 	runtimes__free(run.runtimes);

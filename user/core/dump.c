@@ -124,32 +124,85 @@ static int list_threads(const struct dump_source *source)
 	return err;
 }
 
-/* Reads every thread; those that ended meanwhile are left out. */
+static void reset(struct dump_thread *thread, const struct ruby_thread *ruby)
+{
+	const struct thread_state state = thread->state;
+
+	free(thread->frames);
+	memset(thread, 0, sizeof(*thread));
+	thread->state = state;
+	if (ruby)
+		thread->ruby = *ruby;
+}
+
+/*
+ * Native threads whose Ruby thread ended meanwhile: they belong to another one by now (the VM
+ * uses them again), or to none.
+ */
+static int read_stale(const struct dump_source *source, const bool *stale)
+{
+	const uint64_t vm_ptr = ruby_process__vm_ptr(&source->dump->process);
+	struct dump *dump = source->dump;
+	struct ruby_thread *ruby = NULL;
+	size_t ruby_count = 0, i, k;
+	int err = 0;
+
+	if (threads__list(source->memory, source->layout, vm_ptr, &ruby, &ruby_count))
+		ruby_count = 0;
+	for (i = 0; i < dump->count && err != -ENOMEM; i++) {
+		struct dump_thread *thread = &dump->threads[i];
+
+		if (!stale[i])
+			continue;
+		for (k = 0; k < ruby_count && ruby[k].tid != thread->state.tid_inside; k++)
+			;
+		reset(thread, k < ruby_count ? &ruby[k] : NULL);
+		err = thread->state.tid > 0 ? dump_thread__read(source, thread) : -ESRCH;
+		if (err == -ESTALE) {
+			reset(thread, NULL);
+			err = dump_thread__read(source, thread);
+		}
+		if (err)
+			thread->frame_count = 0;
+	}
+	free(ruby);
+	return err == -ENOMEM ? err : 0;
+}
+
+/* Leaves out the threads without frames: those that ended. */
+static void drop_ended(struct dump *dump)
+{
+	size_t i, kept = 0;
+
+	for (i = 0; i < dump->count; i++) {
+		if (!dump->threads[i].frame_count)
+			free(dump->threads[i].frames);
+		else
+			dump->threads[kept++] = dump->threads[i];
+	}
+	dump->count = kept;
+}
+
 static int read_threads(const struct dump_source *source)
 {
 	struct dump *dump = source->dump;
-	size_t i, kept = 0;
-	int err = 0;
+	bool *stale = calloc(dump->count, sizeof(*stale)), any = false;
+	int err = stale ? 0 : -ENOMEM;
+	size_t i;
 
-	for (i = 0; i < dump->count; i++) {
-		struct dump_thread *thread = &dump->threads[i];
-
-		err = dump_thread__read(source, thread);
-		if (err == -ENOMEM)
-			return err;
-		if (err) {
-			free(thread->frames);
-			thread->frames = NULL;
-			continue;
-		}
-		if (kept != i) {
-			dump->threads[kept] = *thread;
-			thread->frames = NULL;
-		}
-		kept++;
+	for (i = 0; i < dump->count && err != -ENOMEM; i++) {
+		err = dump_thread__read(source, &dump->threads[i]);
+		stale[i] = err == -ESTALE;
+		any |= stale[i];
+		if (err)
+			dump->threads[i].frame_count = 0;
 	}
-	dump->count = kept;
-	return kept ? 0 : -ESRCH;
+	err = err == -ENOMEM ? err : any ? read_stale(source, stale) : 0;
+	free(stale);
+	if (err)
+		return err;
+	drop_ended(dump);
+	return dump->count ? 0 : -ESRCH;
 }
 
 static int compare_addresses(const void *a, const void *b)

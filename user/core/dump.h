@@ -64,7 +64,10 @@ struct dump_source {
 	uint32_t max_frames;
 };
 
-/* Reads stack, name, state and wait. 0; -ESRCH: it ended; -ENOMEM; -errno. */
+/*
+ * Reads stack, name, state and wait. 0; -ESRCH: it ended; -ESTALE: for the VM it did, its native
+ * thread may do something else by now; -ENOMEM; -errno.
+ */
 int dump_thread__read(const struct dump_source *source, struct dump_thread *thread);
 
 /* Whether the thread stands where it stood when it was read, waiting for the same. */

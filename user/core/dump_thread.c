@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "../ruby/names.h"
+#include "../ruby/object.h"
 
 #define TRIES	 6
 #define PAUSE_US 300
@@ -109,7 +110,44 @@ static const char *frame_text(const struct profile *profile, uint32_t frame)
 	return profile__text(profile, profile__function_at(profile, found->function)->name);
 }
 
-/* Keeps what the reading says. *ret_proved: every frame and the name. 0 or -ENOMEM. */
+/*
+ * The name is read for itself: a collector that never rests leaves a name no time to be proved
+ * for the instant of a long stack.
+ */
+static void read_name(const struct dump_source *source, struct dump_thread *thread)
+{
+	const uint64_t address = thread->ruby.address;
+	struct rbprof_gc_state gc;
+	uint64_t value;
+	int tries;
+
+	for (tries = 0; tries < TRIES && thread->name == PROFILE_NONE; tries++)
+		if (!names__gc_state(source->names, &gc) &&
+		    !memory__read_u64(source->memory, address + source->layout->th__name, &value))
+			thread->name = names__thread(source->names, address, value, 0, &gc);
+}
+
+/* Whether the VM still has the thread: an ended one leaves its memory behind. */
+static bool is_alive(const struct dump_source *source, const struct dump_thread *thread)
+{
+	const struct ruby_layout *layout = source->layout;
+	const uint64_t address = thread->ruby.address;
+	struct reader reader;
+	uint64_t self, data;
+	uint32_t status;
+	bool alive;
+
+	if (memory__read_u32(source->memory, address + layout->th__status, &status) ||
+	    (status >> layout->th__status_shift & 3) == RUBY_THREAD_KILLED ||
+	    memory__read_u64(source->memory, address + layout->th__self, &self))
+		return false;
+	reader__init(&reader, source->memory, layout);
+	alive = !object__data(&reader, self, &data) && data == address;
+	reader__free(&reader);
+	return alive;
+}
+
+/* Keeps what the reading says. *ret_proved: every frame. 0 or -ENOMEM. */
 static int keep_reading(const struct dump_source *source, const struct reading *reading,
 			struct dump_thread *thread, bool *ret_proved)
 {
@@ -129,10 +167,7 @@ static int keep_reading(const struct dump_source *source, const struct reading *
 	for (i = 0; i < reading->copy.newest_count; i++)
 		newest[i] = frame_text(source->dump->profile, thread->frames[i]);
 	waits__refine(&reading->copy, newest, reading->copy.newest_count, &thread->wait);
-	thread->name = names__thread(source->names, thread->ruby.address, thread->ruby.name, 0,
-				     &reading->gc);
-	*ret_proved = named == reading->copy.stack.count && !reading->copy.stack.error &&
-		      thread->name != PROFILE_NONE;
+	*ret_proved = named == reading->copy.stack.count && !reading->copy.stack.error;
 	return profile__failed(source->dump->profile) ? -ENOMEM : 0;
 }
 
@@ -164,6 +199,8 @@ int dump_thread__read(const struct dump_source *source, struct dump_thread *thre
 		err = keep_native(source, thread);
 		if (err)
 			return err;
+	} else {
+		read_name(source, thread);
 	}
 	for (tries = 0; tries < TRIES && !thread->is_instant; tries++) {
 		if (tries > 1)
@@ -178,6 +215,8 @@ int dump_thread__read(const struct dump_source *source, struct dump_thread *thre
 		if (err == -ENOMEM || err == -ESRCH)
 			return err;
 	}
+	if (thread->ruby.address && !is_alive(source, thread))
+		return -ESTALE;
 	return thread->frame_count ? 0 : -ESRCH;
 }
 

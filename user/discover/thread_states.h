@@ -30,8 +30,7 @@ int thread_state__read(pid_t pid, pid_t tid, struct thread_state *ret_state);
 int thread_state__parse(const char *text, struct thread_state *ret_state);
 
 /* Whether the thread was off the CPU all the time between the two. */
-bool thread_state__stood_still(const struct thread_state *before,
-			       const struct thread_state *after);
+bool thread_state__stood_still(const struct thread_state *before, const struct thread_state *after);
 
 /* Its comm as clean UTF-8; empty if it is gone. */
 void thread_state__comm(pid_t pid, pid_t tid, char *comm, size_t size);

@@ -33,7 +33,7 @@ static int thread_block(struct reader *reader, uint64_t thread, struct text *tex
 			int64_t *ret_line)
 {
 	const struct ruby_layout *layout = reader->layout;
-	struct iseq iseq;
+	struct iseq iseq = { .address = 0 };
 	uint64_t type, proc, address;
 	int err;
 

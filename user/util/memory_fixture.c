@@ -172,16 +172,20 @@ static int load_stack(struct loading *loading, struct fixture_stack stack)
 		return -ENOMEM;
 	fixture->stacks[fixture->stack_count++] = stack;
 	for (i = 0; i < stack.count; i++) {
-		uint64_t iseq, pc, method_entry;
+		uint64_t iseq, pc, method_entry, serial;
 
 		err = loading_line(loading);
-		if (!err && sscanf(loading->line, "frame %" SCNx64 " %" SCNx64 " %" SCNx64, &iseq,
-				   &pc, &method_entry) != 3)
+		if (!err &&
+		    sscanf(loading->line, "frame %" SCNx64 " %" SCNx64 " %" SCNx64 " %" SCNx64,
+			   &iseq, &pc, &method_entry, &serial) != 4)
 			err = -EINVAL;
 		if (err)
 			return err;
 		stack.frames[i] = (struct rbprof_frame){
-			.iseq = iseq, .pc = pc, .method_entry = method_entry
+			.iseq = iseq,
+			.pc = pc,
+			.method_entry = method_entry,
+			.method_serial = serial,
 		};
 	}
 	return 0;

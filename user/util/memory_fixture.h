@@ -3,14 +3,18 @@
  * A fixture: the parts of a real process's memory that reading its stacks and names touches,
  * with the stacks and with what the program itself said about them.
  *
- * The file is text lines, gzip compressed or not, one of them followed by bytes:
- *	rbprof-fixture 1
- *	version 3.1.2			of the Ruby
- *	root vm ADDRESS			of ruby_current_vm_ptr; numbers are hexadecimal but counts
- *	root symbols ADDRESS		of ruby_global_symbols
- *	stack THREAD NAME EC COUNT	rb_thread_t, VALUE of its name; COUNT lines follow, leaf
- *first frame ISEQ PC METHOD_ENTRY truth ANYTHING			a line that the program
- *printed segment ADDRESS COUNT		COUNT bytes follow, and a line feed end
+ * The file is lines of text, gzip compressed or not, and bytes after each line "segment". Numbers
+ * are hexadecimal, but counts are decimal.
+ *
+ * - "rbprof-fixture 1": the first line.
+ * - "version 3.1.2": of the Ruby.
+ * - "root vm ADDRESS": of ruby_current_vm_ptr.
+ * - "root symbols ADDRESS": of ruby_global_symbols.
+ * - "stack THREAD NAME EC COUNT": rb_thread_t, VALUE of its name; COUNT lines follow, leaf first.
+ * - "frame ISEQ PC METHOD_ENTRY METHOD_SERIAL": one of them.
+ * - "truth ANYTHING": a line that the program printed.
+ * - "segment ADDRESS COUNT": COUNT bytes follow, and a line feed. In the order of addresses.
+ * - "end": the last line.
  */
 #ifndef RBPROF_MEMORY_FIXTURE_H
 #define RBPROF_MEMORY_FIXTURE_H
