@@ -85,6 +85,11 @@ $(O)/rbprof-bpf: $(O)/user/main.o $(O)/librbprof.a
 	$(say) LINK $@
 	$(Q)$(CC) $(CFLAGS) $^ $(LDLIBS) $(LDFLAGS) -o $@
 
+# ---- tools for developers ----
+$(O)/%: tools/%.c $(O)/librbprof.a
+	$(say) LINK $@
+	$(Q)$(CC) $(CPPFLAGS) -I. $(CFLAGS) -MMD -MP $< $(O)/librbprof.a $(LDLIBS) -o $@
+
 # ---- the same code under the address and undefined behaviour sanitizers ----
 SAN_FLAGS := -O1 -g -fno-omit-frame-pointer -fsanitize=address,undefined \
 	-fno-sanitize-recover=undefined

@@ -9,6 +9,7 @@ static __always_inline void sample_gc(const struct rbprof_process *process,
 				      struct rbprof_gc_state *gc, struct rbprof_counters *c)
 {
 	u64 vm;
+	u32 again;
 
 	gc->count = RBPROF_GC_STATE_UNKNOWN;
 	gc->flags = 0;
@@ -26,11 +27,16 @@ static __always_inline void sample_gc(const struct rbprof_process *process,
 		if (!state->objspace)
 			return;
 	}
+	/* The collector may run on another CPU: what changed while it was read is not known. */
 	if (bpf_probe_read_user(&gc->flags, sizeof(gc->flags),
 				(void *)(state->objspace + layout->objspace__flags)) ||
 	    bpf_probe_read_user(&gc->count, sizeof(gc->count),
-				(void *)(state->objspace + layout->objspace__profile_count)))
+				(void *)(state->objspace + layout->objspace__profile_count)) ||
+	    bpf_probe_read_user(&again, sizeof(again),
+				(void *)(state->objspace + layout->objspace__flags)))
 		goto fault;
+	if ((gc->flags ^ again) & RUBY_GC_STATE_MASK)
+		gc->count = RBPROF_GC_STATE_UNKNOWN;
 	return;
 fault:
 	gc->count = RBPROF_GC_STATE_UNKNOWN;

@@ -156,13 +156,14 @@ struct rbprof_gc_state {
 #define RBPROF_EPOCH_ANY (~0ULL - 1)
 
 /*
- * GC states in their order: what was on a stack in one epoch is neither freed nor moved before
- * the next. A collection begins with marking; what it found dead is freed after that. (gc.c:
- * gc_start counts, then marks; an object on a stack at the end of marking survives the sweep.)
+ * A number for the state, equal only for two samples between which nothing that was on a stack
+ * at the first can have been freed or moved. A collection begins with marking; what it found
+ * dead is freed after that. (gc.c: gc_start counts, then sets the mode; an object on a stack at
+ * the end of marking survives the sweep.) Inside a step of a collection there is no such number.
  */
 static inline __u64 rbprof_gc_epoch(const struct rbprof_gc_state *gc)
 {
-	if (gc->count == RBPROF_GC_STATE_UNKNOWN)
+	if (gc->count == RBPROF_GC_STATE_UNKNOWN || gc->flags & RUBY_GC_DURING_GC)
 		return RBPROF_GC_STATE_UNKNOWN;
 	return gc->count * 2 + ((gc->flags & RUBY_GC_MODE_MASK) != RUBY_GC_MODE_MARKING);
 }

@@ -145,6 +145,8 @@ struct ruby_layout {
 /* gc.c: flags word of the objspace: mode in bits 0-1, during_gc 5, during_compacting 6. */
 #define RUBY_GC_MODE_MASK	  0x03
 #define RUBY_GC_MODE_MARKING	  1
+#define RUBY_GC_DURING_GC	  0x20
 #define RUBY_GC_DURING_COMPACTING 0x40
+#define RUBY_GC_STATE_MASK	  (RUBY_GC_MODE_MASK | RUBY_GC_DURING_GC | RUBY_GC_DURING_COMPACTING)
 
 #endif

@@ -149,9 +149,10 @@ static int write_stack(struct memory *memory, const struct ruby_layout *layout, 
 		const struct profile_function *function =
 			profile__function_at(profile, frame->function);
 
-		gzprintf(out, "frame %" PRIx64 " %" PRIx64 " %" PRIx64 "\n",
+		gzprintf(out, "frame %" PRIx64 " %" PRIx64 " %" PRIx64 " %" PRIx64 "\n",
 			 (uint64_t)stack.frames[i].iseq, (uint64_t)stack.frames[i].pc,
-			 (uint64_t)stack.frames[i].method_entry);
+			 (uint64_t)stack.frames[i].method_entry,
+			 (uint64_t)stack.frames[i].method_serial);
 		printf("   %s  %s:%lld (%lld)\n", profile__text(profile, function->name),
 		       profile__text(profile, function->file), (long long)frame->line,
 		       (long long)function->start_line);
@@ -197,7 +198,7 @@ static int record(struct recording *recording, const struct ruby_layout *layout,
 int main(int argc, char **argv)
 {
 	struct recording recording = { .memory = { &recording_ops } };
-	struct ruby_process process;
+	struct ruby_process process = { .pid = 0 };
 	struct runtimes *runtimes = NULL;
 	struct names_roots roots;
 	gzFile out = NULL;

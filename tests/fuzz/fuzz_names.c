@@ -160,6 +160,7 @@ static void look_at_all(struct hostile *hostile, const struct ruby_layout *layou
 			frames[i].iseq = made_up(hostile, 0x10000 + i * 24) & ~(uint64_t)7;
 			frames[i].pc = made_up(hostile, 0x10008 + i * 24);
 			frames[i].method_entry = made_up(hostile, 0x10010 + i * 24);
+			frames[i].method_serial = made_up(hostile, 0x10018 + i * 24);
 		}
 		look_at(names, frames, 4, frames[0].method_entry, frames[1].method_entry, &gc);
 	}

@@ -218,7 +218,7 @@ static int load(const char *text, size_t length, struct fixture **ret_fixture)
 static void fixture_file(void **state)
 {
 	static const char text[] = "rbprof-fixture 1\nversion 3.1.2\nroot vm 10\nroot symbols 20\n"
-				   "stack 1 2 3 2\nframe a b c\nframe 0 0 d\ntruth a b\n"
+				   "stack 1 2 3 2\nframe a b c d\nframe 0 0 d 1\ntruth a b\n"
 				   "segment 1000 8\n01234567\nsegment 1008 4\nabcd\n"
 				   "segment 2000 1\nx\nend\n";
 	struct fixture *fixture;
@@ -232,6 +232,7 @@ static void fixture_file(void **state)
 	assert_int_equal(fixture->stack_count, 1);
 	assert_int_equal(fixture->stacks[0].count, 2);
 	assert_int_equal(fixture->stacks[0].frames[1].method_entry, 0xd);
+	assert_int_equal(fixture->stacks[0].frames[0].method_serial, 0xd);
 	assert_string_equal(fixture->truths[0], "a b");
 	assert_int_equal(memory__read(fixture->memory, 0x1006, into, 6), 0);
 	assert_string_equal(into, "67abcd");
@@ -256,7 +257,7 @@ static void broken_fixtures(void **state)
 		"rbprof-fixture 1\nsegment 1000 8\n01234567\nsegment 1004 1\nx\nend\n",
 		"rbprof-fixture 1\nsegment 1000 0\n\nend\n",
 		"rbprof-fixture 1\nstack 1 2 3 99999999\nend\n",
-		"rbprof-fixture 1\nstack 1 2 3 2\nframe 1 2 3\nend\n",
+		"rbprof-fixture 1\nstack 1 2 3 2\nframe 1 2 3 4\nend\n",
 	};
 	struct fixture *fixture = NULL;
 	size_t i;

@@ -7,6 +7,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <cmocka.h>
+#include <stdbool.h>
 #include <stdio.h>
 
 #include "overlay_memory.h"
@@ -98,6 +99,8 @@ struct world {
 	uint64_t objspace;
 	struct rbprof_gc_state gc;
 	uint32_t frames[RBPROF_MAX_FRAMES];
+	bool without_serials; /* samples in which no method is told by its number */
+	bool lasting;	      /* what the last names__frames() said */
 };
 
 static int setup(void **state)
@@ -187,8 +190,13 @@ static size_t resolve(struct world *w, const struct fixture_stack *stack, uint64
 		      uint32_t flags)
 {
 	const struct rbprof_gc_state gc = { .count = count, .flags = flags };
+	static struct rbprof_frame frames[RBPROF_MAX_FRAMES];
+	size_t i;
 
-	return names__frames(w->names, stack->frames, stack->count, &gc, w->frames, NULL);
+	memcpy(frames, stack->frames, stack->count * sizeof(*frames));
+	for (i = 0; w->without_serials && i < stack->count; i++)
+		frames[i].method_serial = 0;
+	return names__frames(w->names, frames, stack->count, &gc, w->frames, &w->lasting);
 }
 
 static void full_names(void **state)
@@ -382,6 +390,7 @@ static void seen_too_late(void **state)
 	const struct fixture_stack *stack = find_stack(w, "inst");
 	const uint64_t now = w->gc.count;
 
+	w->without_serials = true;
 	set_gc(w, now + 2, 0);
 	assert_int_equal(resolve(w, stack, now, 0), 0);
 	assert_int_equal(count_gone(w, stack), stack->count);
@@ -398,8 +407,10 @@ static void known_but_late(void **state)
 	const struct fixture_stack *eval = find_stack(w, "with_eval");
 	const uint64_t now = w->gc.count;
 
+	w->without_serials = true;
 	assert_int_equal(resolve(w, stack, now, 0), stack->count);
 	assert_int_equal(resolve(w, eval, now, 0), eval->count);
+	assert_false(w->lasting);
 	set_gc(w, now + 9, 0);
 	/* All but Kernel#sleep: Ruby may make its entry anew for each class. */
 	assert_int_equal(resolve(w, stack, now + 5, 0), stack->count - 1);
@@ -412,6 +423,42 @@ static void known_but_late(void **state)
 	assert_string_equal(function_name(w, w->frames[6]), "Kl#with_eval");
 }
 
+/* A serial number is never given twice: what has the same one is the same for ever. */
+static void same_serial(void **state)
+{
+	struct world *w = *state;
+	const struct fixture_stack *stack = find_stack(w, "inst");
+	const struct fixture_stack *eval = find_stack(w, "with_eval");
+	const struct fixture_stack *anon = find_stack(w, "anon");
+	const uint64_t now = w->gc.count;
+	struct rbprof_frame other = stack->frames[2];
+	size_t before;
+
+	assert_int_equal(resolve(w, stack, now, 0), stack->count);
+	assert_true(w->lasting);
+	set_gc(w, now + 9, 0);
+	before = w->overlay.reads;
+	assert_int_equal(resolve(w, stack, now + 5, 0), stack->count);
+	assert_true(w->lasting);
+	assert_int_equal(w->overlay.reads, before);
+	/* Another method in the same places. */
+	other.method_serial++;
+	assert_int_equal(names__frames(w->names, &other, 1,
+				       &(struct rbprof_gc_state){ .count = now + 5 }, w->frames,
+				       NULL),
+			 0);
+	assert_string_equal(function_name(w, w->frames[0]), "(gone)");
+	/* Code that no method owns, and a class that may get a name, last for a period. */
+	set_gc(w, now, 0);
+	assert_int_equal(resolve(w, eval, now, 0), eval->count);
+	assert_false(w->lasting);
+	assert_int_equal(resolve(w, anon, now, 0), anon->count);
+	assert_false(w->lasting);
+	/* A process that is gone keeps what lasts. */
+	w->overlay.error = -ESRCH;
+	assert_int_equal(resolve(w, stack, now + 7, 0), stack->count);
+}
+
 /* A known stack costs no read until a marking is complete, and then one. */
 static void reads(void **state)
 {
@@ -422,6 +469,7 @@ static void reads(void **state)
 
 	resolve(w, stack, now, 0);
 	before = w->overlay.reads;
+	w->without_serials = true;
 	assert_int_equal(resolve(w, stack, now, 0), stack->count);
 	assert_int_equal(resolve(w, stack, now + 1, RUBY_GC_MODE_MARKING), stack->count);
 	assert_int_equal(w->overlay.reads, before);
@@ -439,11 +487,13 @@ static void process_gone(void **state)
 	const struct fixture_stack *unknown = find_stack(w, "recurse");
 	const uint64_t now = w->gc.count;
 
+	w->without_serials = true;
 	resolve(w, known, now, 0);
 	w->overlay.error = -ESRCH;
 	assert_int_equal(resolve(w, known, now, 0), known->count);
-	assert_int_equal(resolve(w, known, now + 1, 0), 0);
-	assert_int_equal(count_gone(w, known), known->count);
+	/* Only the main script is known to be there still. */
+	assert_int_equal(resolve(w, known, now + 1, 0), 2);
+	assert_int_equal(count_gone(w, known), known->count - 2);
 	/* Kernel#sleep, Object#park and the root are known from the other stack. */
 	assert_int_equal(resolve(w, unknown, now, 0), 3);
 }
@@ -510,9 +560,9 @@ int main(void)
 		TEST(full_names),     TEST(as_the_program_says),
 		TEST(first_lines),    TEST(thread_names),
 		TEST(special_frames), TEST(seen_too_late),
-		TEST(known_but_late), TEST(reads),
-		TEST(process_gone),   TEST(reused),
-		TEST(walk),
+		TEST(known_but_late), TEST(same_serial),
+		TEST(reads),	      TEST(process_gone),
+		TEST(reused),	      TEST(walk),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

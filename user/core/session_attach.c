@@ -10,6 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "../ruby/layout.h"
 #include "error_names.h"
 #include "log.h"
 
@@ -122,6 +123,18 @@ static void untrack(struct session *session, struct tracked_process *process)
 	tracked_process__free(process);
 }
 
+/* A release that is newer than its table: it works if the proof does, and people should know. */
+static void note_layout(const struct ruby_process *found)
+{
+	int exact = 1;
+
+	if (found->runtime && layout__find(found->runtime->version, &exact) && !exact)
+		log__info("process %d (%s): ruby %s is newer than the tables (%s): read as that, "
+			  "if it proves right",
+			  found->pid, found->comm, found->runtime->version,
+			  found->runtime->layout_version);
+}
+
 /* Makes a found process known to the kernel side. 0 or -errno. */
 static int begin(struct session *session, const struct ruby_process *found, bool is_placeholder)
 {
@@ -153,6 +166,7 @@ static int begin(struct session *session, const struct ruby_process *found, bool
 	if (found->runtime)
 		session->runtimes_seen |= 1ULL << found->runtime_index;
 	remember_executable(session, found->pid);
+	note_layout(found);
 	session__proved(session, process);
 	log__debug("process %d (%s): ruby %s%s%s", found->pid, found->comm,
 		   found->runtime ? found->runtime->version : "unknown",

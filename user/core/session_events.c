@@ -163,6 +163,10 @@ static void name_thread(struct session *session, struct tracked_process *process
 		count(process, RBPROF_E_THREAD_NAME);
 		return;
 	}
+	/* From 3.3 on a native thread belongs to one Ruby thread, unless they are M:N. */
+	if (thread->name_thread && thread->name_thread != sample->thread &&
+	    process->found.runtime->layout.th__nt != RUBY_NO_FIELD)
+		process->has_shared_threads = true;
 	thread->last_name = name;
 	thread->name_thread = sample->thread;
 	thread->name_value = sample->thread_name;

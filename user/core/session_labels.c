@@ -137,6 +137,7 @@ void session__flush(struct session *session)
 static void add_comments(struct session *session, const char *command_line)
 {
 	uint64_t errors[RBPROF_E_COUNT];
+	const struct tracked_process *process;
 	struct session_summary summary;
 	struct utsname host;
 	char text[512];
@@ -155,6 +156,15 @@ static void add_comments(struct session *session, const char *command_line)
 			continue;
 		snprintf(text, sizeof(text), "ruby: %s build-id %s", runtime->version,
 			 runtime->build_id);
+		profile__comment(session->profile, text);
+	}
+	for (process = session->processes; process; process = process->hh.next) {
+		if (!process->has_shared_threads)
+			continue;
+		snprintf(text, sizeof(text),
+			 "process %d: M:N threads: cpu is exact by native thread (thread id), by "
+			 "ruby thread (thread name) in proportion to ticks",
+			 process->found.pid);
 		profile__comment(session->profile, text);
 	}
 	session__summary(session, &summary);

@@ -74,6 +74,7 @@ struct tracked_process {
 	uint32_t forked_tid; /* the thread that made it by fork: its main thread */
 	enum tracked_proof proof;
 	bool is_exiting, has_ended;
+	bool has_shared_threads; /* native threads that run several Ruby threads: M:N */
 	uint64_t exiting_since_ns;
 
 	struct memory *memory; /* opened when first needed */
