@@ -157,6 +157,8 @@ static __always_inline void process_exec(struct task_struct *task)
 		thread_report(task, now, RBPROF_CLOCK_EXEC);
 		emit_lifecycle(task, RBPROF_EVENT_EXEC, process->serial, true, 0, 0);
 		bpf_map_delete_elem(&processes, &tgid);
+	} else if (state && config.follow_execs == RBPROF_FOLLOW_TREE) {
+		emit_lifecycle(task, RBPROF_EVENT_EXEC, 0, false, 0, 0);
 	}
 	if (state || process || config.follow_execs == RBPROF_FOLLOW_ALL)
 		thread_start(task, 0, now);

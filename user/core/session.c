@@ -16,6 +16,7 @@
 #define EXIT_WAIT_MS 100
 #define QUIET_MS     100 /* events that are not urgent wait this long */
 #define REST_MS	     3
+#define LOADING_NS   500000000ULL /* in which a new program has mapped its libraries */
 
 uint64_t session__now_ns(void)
 {
@@ -89,7 +90,7 @@ static int open_kernel_side(struct session *session)
 	error = sideband__new(&handler, &session->sideband);
 	if (!error)
 		error = watch(session, programs__fd(session->programs), 0);
-	if (!error)
+	if (!error && !session->follows_tree)
 		error = watch(session, sideband__fd(session->sideband), EPOLLONESHOT);
 	if (error)
 		log__error("cannot follow the host's processes: %s", strerror(-error));
@@ -255,14 +256,22 @@ static void read_sideband(struct session *session)
 	bool rested = session->sideband_rests;
 
 	session->sideband_rests = sideband__read(session->sideband);
-	if (rested && !session->sideband_rests)
+	if (rested && !session->sideband_rests && !session->follows_tree)
 		epoll_ctl(session->epoll_fd, EPOLL_CTL_MOD, sideband__fd(session->sideband),
 			  &event);
 }
 
+/* Of processes that are followed the kernel side tells when they run a new program. */
+static bool is_loading(const struct session *session)
+{
+	if (!session->follows_tree)
+		return session->sideband_rests;
+	return session->exec_ns && session__now_ns() - session->exec_ns < LOADING_NS;
+}
+
 int session__wait_ms(const struct session *session)
 {
-	return session->sideband_rests ? REST_MS : QUIET_MS;
+	return is_loading(session) ? REST_MS : QUIET_MS;
 }
 
 void session__poll(struct session *session)

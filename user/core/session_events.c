@@ -265,6 +265,7 @@ static void on_exec(struct session *session, const struct rbprof_lifecycle *even
 {
 	struct tracked_process *process = session__find(session, event->event.serial);
 
+	session->exec_ns = session__now_ns();
 	if (process)
 		session__end_process(session, process);
 }
