@@ -16,7 +16,9 @@
 #define EXIT_WAIT_MS 100
 #define QUIET_MS     100 /* events that are not urgent wait this long */
 #define REST_MS	     3
-#define LOADING_NS   500000000ULL /* in which a new program has mapped its libraries */
+#define MAX_REST_MS  24
+#define ATTACHING_NS 2000000000ULL /* since the last Ruby that started */
+#define LOADING_NS   500000000ULL  /* in which a new program has mapped its libraries */
 
 uint64_t session__now_ns(void)
 {
@@ -105,6 +107,7 @@ int session__new(const struct options *options, struct session **ret_session)
 	if (!session)
 		return -ENOMEM;
 	session->options = options;
+	session->rest_ms = REST_MS;
 	session->follows_tree = !options__selects_by_kind(options);
 	session->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	error = session->epoll_fd < 0 ? -errno : make_profile(session);
@@ -248,7 +251,7 @@ static void sweep(struct session *session, uint64_t now)
 /*
  * Records of the side-band come for every mapping of every process of the host. While they do,
  * they are looked at every few milliseconds only, not each on its own: a Ruby that has just been
- * mapped takes longer than that to get to its first line.
+ * mapped takes longer than that to get to its first line. Where only others start, less often.
  */
 static void read_sideband(struct session *session)
 {
@@ -256,6 +259,10 @@ static void read_sideband(struct session *session)
 	bool rested = session->sideband_rests;
 
 	session->sideband_rests = sideband__read(session->sideband);
+	if (session__now_ns() - session->attached_ns < ATTACHING_NS || !session->sideband_rests)
+		session->rest_ms = REST_MS;
+	else if (session->rest_ms < MAX_REST_MS)
+		session->rest_ms *= 2;
 	if (rested && !session->sideband_rests && !session->follows_tree)
 		epoll_ctl(session->epoll_fd, EPOLL_CTL_MOD, sideband__fd(session->sideband),
 			  &event);
@@ -271,7 +278,7 @@ static bool is_loading(const struct session *session)
 
 int session__wait_ms(const struct session *session)
 {
-	return is_loading(session) ? REST_MS : QUIET_MS;
+	return is_loading(session) ? session->rest_ms : QUIET_MS;
 }
 
 void session__poll(struct session *session)

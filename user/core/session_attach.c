@@ -163,6 +163,7 @@ static int begin(struct session *session, const struct ruby_process *found, bool
 	if (is_placeholder)
 		return 0;
 	session->processes_seen++;
+	session->attached_ns = session__now_ns();
 	if (found->runtime)
 		session->runtimes_seen |= 1ULL << found->runtime_index;
 	remember_executable(session, found->pid);

@@ -49,7 +49,9 @@ struct session {
 	bool follows_tree;
 	bool must_scan;	     /* mapping records were lost */
 	bool sideband_rests; /* its descriptor is not watched: see read_sideband() */
-	uint64_t exec_ns;    /* when a process that is followed last ran a new program */
+	int rest_ms;
+	uint64_t attached_ns; /* when a process was last found to be Ruby */
+	uint64_t exec_ns;     /* when a process that is followed last ran a new program */
 	pid_t command_pid;
 
 	uint64_t boot_offset_ns;    /* CLOCK_REALTIME minus CLOCK_MONOTONIC, read once */
