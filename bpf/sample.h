@@ -122,6 +122,9 @@ __noinline int sample_stack(const struct rbprof_process *process, struct thread_
 		goto no_ec;
 	if (error)
 		goto cut;
+	/* A thread gets its vm stack before its first frame, and gives it back after its last. */
+	if (!walk_word(&walk, layout->ec__vm_stack))
+		goto no_ec;
 	sample_gc(process, layout, state, &sample->gc, c);
 	if (!scratch->walk.max_frames)
 		return 0;

@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "core/error_names.h"
 #include "core/log.h"
 #include "core/options.h"
 #include "core/privilege.h"
@@ -36,16 +35,16 @@ static json_t *process_json(const struct ruby_process *process, int proof)
 	char reason[256] = "";
 
 	if (process->error)
-		snprintf(reason, sizeof(reason), "%s%s%s", rbprof_error__text(process->error),
-			 process->why ? ": " : "", process->why ? process->why : "");
+		ruby_process__reason(process, process->error, reason, sizeof(reason));
 	tier = json_pack("{s:s, s:s, s:s}", "ec",
 			 runtime_tier__name(runtime ? runtime->ec.tier : RUNTIME_TIER_NONE), "vm",
 			 runtime_tier__name(runtime ? runtime->vm.tier : RUNTIME_TIER_NONE), "gc",
-			 runtime_tier__name(RUNTIME_TIER_NONE));
+			 runtime_tier__name(runtime ? runtime->gc.tier : RUNTIME_TIER_NONE));
 	object = json_pack("{s:i, s:I, s:s, s:s, s:s*, s:o, s:o, s:b, s:s}", "pid", process->pid,
 			   "start_ns", (json_int_t)process->start_ns, "comm", process->comm, "path",
-			   process->path, "ruby", runtime ? runtime->version : NULL, "build",
-			   build_json(runtime), "tier", tier, "ok", !process->error, "proof",
+			   process->path, "ruby", process->version[0] ? process->version : NULL,
+			   "build", build_json(runtime), "tier", tier, "ok", !process->error,
+			   "proof",
 			   proof ? (process->error ? "failed" : "vm not up yet") : "proved");
 	if (!object)
 		return NULL;

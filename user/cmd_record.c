@@ -27,6 +27,7 @@
 
 #define POLL_MS	    100
 #define PROGRESS_NS 1000000000ULL
+#define CHECK_NS    1000000000ULL
 #define PRIORITY    (-10)
 
 struct record {
@@ -39,7 +40,9 @@ struct record {
 	struct control *control;
 	int epoll_fd, signal_fd;
 	unsigned int signals; /* SIGINT and SIGTERM so far */
-	uint64_t started_ns, progress_ns;
+	uint64_t started_ns, progress_ns, checked_ns;
+	uint64_t capabilities;
+	int status; /* of a recording that ended early */
 };
 
 static uint64_t now_ns(void)
@@ -191,6 +194,7 @@ static int start(struct record *record)
 	if (session__start(record->session))
 		return CMD_UNABLE;
 	record->started_ns = now_ns();
+	privilege__capabilities(&record->capabilities);
 	/* A name is best read at once, before its code may be freed: we need little, but soon. */
 	if (setpriority(PRIO_PROCESS, 0, PRIORITY))
 		log__debug("cannot raise our priority: %s", strerror(errno));
@@ -214,6 +218,25 @@ static void take_signals(struct record *record)
 
 	while (read(record->signal_fd, &info, sizeof(info)) == sizeof(info))
 		record->signals++;
+}
+
+/* Privileges may be taken from us; what can no longer be read must not look like the program. */
+static bool has_lost_privilege(struct record *record, uint64_t now)
+{
+	char why[512];
+	uint64_t set;
+
+	if (now - record->checked_ns < CHECK_NS)
+		return false;
+	record->checked_ns = now;
+	if (privilege__capabilities(&set) || set == record->capabilities)
+		return false;
+	record->capabilities = set;
+	if (!privilege__check(why, sizeof(why)))
+		return false;
+	log__error("privileges were lost while recording: %s", why);
+	record->status = CMD_UNABLE;
+	return true;
 }
 
 static void show_progress(struct record *record, uint64_t now)
@@ -280,6 +303,8 @@ static void run(struct record *record)
 		if (has_command_ended(record) || session__has_ended(record->session))
 			break;
 		now = now_ns();
+		if (has_lost_privilege(record, now))
+			break;
 		show_progress(record, now);
 	}
 	session__stop(record->session);
@@ -315,19 +340,21 @@ static int write_profile(struct record *record, int argc, char **argv)
 	error = output__open(record->path, &output);
 	if (!error) {
 		options.color = output__is_terminal(output) && log__wants_color(STDOUT_FILENO);
+		output__cancel_on(output, record->signal_fd);
 		error = out__write(record->format, profile, &options, output__stream(output));
-		if (error)
-			output__abort(output);
-		else if (take_signals(record), record->signals > 1)
+		take_signals(record);
+		if (error || record->signals > 1)
 			output__abort(output);
 		else
 			error = output__commit(output);
 	}
+	if (record->signals > 1 || error == -ECANCELED)
+		return CMD_ABORTED;
 	if (error) {
 		log__error("cannot write %s: %s", record->path, strerror(-error));
 		return CMD_FILE;
 	}
-	return record->signals > 1 ? CMD_ABORTED : CMD_DONE;
+	return CMD_DONE;
 }
 
 static void say_end(struct record *record)
@@ -404,6 +431,8 @@ static int record_all(struct record *record, int argc, char **argv)
 		return status;
 	print_stats(record);
 	say_end(record);
+	if (record->status)
+		return record->status;
 	return record->launch ? wait_for_command(record) : CMD_DONE;
 }
 

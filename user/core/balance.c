@@ -175,6 +175,16 @@ static void warn_balance(const struct tracked_process *process)
 			  (double)kernel / 1e9);
 }
 
+static void warn_refused(const struct tracked_process *process)
+{
+	char reason[256];
+
+	ruby_process__reason(&process->found, process->found.error, reason, sizeof(reason));
+	log__warn("process %d (%s) is ruby but could not be read: %s; its cpu time is under "
+		  "(unreadable)",
+		  process->found.pid, process->found.comm, reason);
+}
+
 void session__warn(struct session *session)
 {
 	const struct tracked_process *process;
@@ -192,12 +202,7 @@ void session__warn(struct session *session)
 		if (process->is_placeholder)
 			continue;
 		if (process->proof == TRACKED_REFUSED)
-			log__warn("process %d (%s) is ruby but could not be read: %s%s%s; its cpu "
-				  "time is under (unreadable)",
-				  process->found.pid, process->found.comm,
-				  rbprof_error__text(process->found.error),
-				  process->found.why ? ": " : "",
-				  process->found.why ? process->found.why : "");
+			warn_refused(process);
 		else
 			warn_balance(process);
 	}

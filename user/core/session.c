@@ -9,7 +9,6 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "error_names.h"
 #include "log.h"
 
 #define SWEEP_NS     1000000000ULL
@@ -160,7 +159,9 @@ void session__free(struct session *session)
 static int attach_pids(struct session *session)
 {
 	const struct options *options = session->options;
+	const struct ruby_process unknown = { 0 };
 	size_t i, attached = 0;
+	char reason[256];
 
 	for (i = 0; i < options->pid_count; i++) {
 		pid_t pid = options->pids[i];
@@ -177,10 +178,9 @@ static int attach_pids(struct session *session)
 			continue;
 		}
 		session__remove_member(session, pid);
-		log__error("cannot profile process %d: %s%s%s", pid,
-			   error > 0 ? rbprof_error__text(error) : strerror(-error),
-			   process && process->found.why ? ": " : "",
-			   process && process->found.why ? process->found.why : "");
+		ruby_process__reason(process ? &process->found : &unknown, error, reason,
+				     sizeof(reason));
+		log__error("cannot profile process %d: %s", pid, reason);
 	}
 	return attached || !options->pid_count ? 0 : -ESRCH;
 }

@@ -304,6 +304,7 @@ void session__forked(struct session *session, const struct rbprof_lifecycle *eve
 bool session__proved(struct session *session, struct tracked_process *process)
 {
 	struct rbprof_process entry;
+	char reason[256];
 	int result;
 
 	if (process->proof != TRACKED_UNPROVEN)
@@ -313,10 +314,9 @@ bool session__proved(struct session *session, struct tracked_process *process)
 		process->proof = TRACKED_PROVEN;
 	} else if (result > 0) {
 		process->proof = TRACKED_REFUSED;
-		log__warn("process %d (%s) cannot be read: %s%s%s", process->found.pid,
-			  process->found.comm, rbprof_error__text(result),
-			  process->found.why ? ": " : "",
-			  process->found.why ? process->found.why : "");
+		ruby_process__reason(&process->found, result, reason, sizeof(reason));
+		log__warn("process %d (%s) cannot be read: %s", process->found.pid,
+			  process->found.comm, reason);
 		/* Its CPU is still accounted for; its memory is left alone. */
 		if (!programs__get_process(session->programs, process->found.pid, &entry) &&
 		    entry.serial == process->serial) {

@@ -151,7 +151,10 @@ static void name_thread(struct session *session, struct tracked_process *process
 	uint64_t epoch = rbprof_gc_epoch(&sample->gc);
 	uint32_t name;
 
-	if (!sample->thread || !has_names(session, process))
+	if (!sample->thread)
+		return;
+	thread->is_ruby = true;
+	if (!has_names(session, process))
 		return;
 	if (thread->last_name != PROFILE_NONE && epoch != RBPROF_GC_STATE_UNKNOWN &&
 	    thread->name_epoch == epoch && thread->name_thread == sample->thread &&
@@ -159,10 +162,8 @@ static void name_thread(struct session *session, struct tracked_process *process
 		return;
 	name = names__thread(process->names, sample->thread, sample->thread_name,
 			     process->is_forked && process->forked_tid == thread->tid, &sample->gc);
-	if (name == PROFILE_NONE) {
-		count(process, RBPROF_E_THREAD_NAME);
-		return;
-	}
+	if (name == PROFILE_NONE)
+		return; /* it keeps the one it had; a thread that ends may have none to read */
 	/* From 3.3 on a native thread belongs to one Ruby thread, unless they are M:N. */
 	if (thread->name_thread && thread->name_thread != sample->thread &&
 	    process->found.runtime->layout.th__nt != RUBY_NO_FIELD)

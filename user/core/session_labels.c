@@ -128,8 +128,13 @@ void session__flush(struct session *session)
 	for (process = session->processes; process; process = process->hh.next) {
 		if (process->is_placeholder)
 			continue;
-		for (thread = process->threads; thread; thread = thread->hh.next)
+		for (thread = process->threads; thread; thread = thread->hh.next) {
+			/* One that lives has a name; one that has ended may have taken it along. */
+			if (thread->is_ruby && !process->has_ended && !process->is_exiting &&
+			    tracked_process__thread_name(process, thread) == PROFILE_NONE)
+				process->errors[RBPROF_E_THREAD_NAME]++;
 			session__flush_thread(session, process, thread);
+		}
 		session__flush_lost(session, process);
 	}
 }

@@ -36,6 +36,7 @@ struct tracked_thread {
 	uint64_t thread_pointer;
 	char comm[RBPROF_COMM_LEN];
 	bool has_ended;
+	bool is_ruby;	     /* a sample found it in the VM */
 	uint32_t last_name;  /* string id of its last known name, or PROFILE_NONE */
 	uint32_t last_stack; /* PROFILE_NONE: never sampled */
 	uint32_t last_omitted;

@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "../core/error_names.h"
 #include "../ruby/layout.h"
 #include "../util/memory.h"
 #include "../util/utf8.h"
@@ -89,8 +90,12 @@ static int find_in_mapping(const struct mapping *mapping, void *context)
 	search->found = true;
 	process->error = result;
 	utf8__clean(mapping->path, strlen(mapping->path), process->path, sizeof(process->path) - 1);
-	if (result)
+	if (result) {
+		snprintf(process->version, sizeof(process->version), "%s",
+			 runtimes__refused_version(search->runtimes, mapping));
 		return 1;
+	}
+	snprintf(process->version, sizeof(process->version), "%s", runtime->version);
 	fd = mappings__open(process->pid, mapping);
 	if (fd < 0 || runtime__load_bias(fd, mapping->start, mapping->offset, &process->bias))
 		process->error = RBPROF_E_ELF_INVALID;
@@ -142,6 +147,20 @@ int ruby_process__scan(struct runtimes *runtimes,
 	}
 	closedir(proc);
 	return result;
+}
+
+void ruby_process__reason(const struct ruby_process *process, int error, char *text, size_t size)
+{
+	const char *what = error > 0 ? rbprof_error__text(error) : strerror(-error);
+
+	if (error == RBPROF_E_VERSION_UNSUPPORTED && layout_table_count)
+		snprintf(
+			text, size,
+			"%s: %s; this version of rbprof-bpf reads 2.7 to %s, a newer one may read it",
+			what, process->version, layout_table[layout_table_count - 1].to);
+	else
+		snprintf(text, size, "%s%s%s", what, process->why ? ": " : "",
+			 process->why ? process->why : "");
 }
 
 static uint64_t in_process(const struct ruby_process *process,

@@ -12,9 +12,10 @@
 
 struct ruby_process {
 	pid_t pid;
-	uint64_t start_ns;	       /* since boot, as /proc/PID/stat says (10 ms steps) */
-	char comm[64];		       /* clean UTF-8 */
-	char path[256];		       /* of the file that is the runtime, as the process sees it */
+	uint64_t start_ns; /* since boot, as /proc/PID/stat says (10 ms steps) */
+	char comm[64];	   /* clean UTF-8 */
+	char path[256];	   /* of the file that is the runtime, as the process sees it */
+	char version[16];  /* that the file says it is, also where it is refused; or empty */
 	const struct runtime *runtime; /* NULL: it cannot be used, see error */
 	size_t runtime_index;
 	uint64_t bias;	 /* load bias of the runtime in this process */
@@ -35,6 +36,9 @@ int ruby_process__find(struct runtimes *runtimes, pid_t pid, struct ruby_process
 int ruby_process__scan(struct runtimes *runtimes,
 		       int (*each)(const struct ruby_process *process, void *context),
 		       void *context);
+
+/* Why it cannot be profiled, for people: "ruby version not supported: 3.9.9, ...". */
+void ruby_process__reason(const struct ruby_process *process, int error, char *text, size_t size);
 
 /* Addresses in the process. 0: not known. */
 uint64_t ruby_process__vm_ptr(const struct ruby_process *process);

@@ -12,6 +12,7 @@
 #include "debug_file.h"
 #include "decode_ruby.h"
 #include "elf_file.h"
+#include "gc_sites.h"
 
 #define PAGE_BYTES	 4096UL /* x86-64 */
 #define FOREIGN_CHUNK	 (64UL << 10)
@@ -34,6 +35,8 @@ enum symbol {
 	SYMBOL_DURING_GC,
 	SYMBOL_GC_COUNT,
 	SYMBOL_ID2STR,
+	SYMBOL_GC_ENTER,
+	SYMBOL_GC_EXIT,
 	SYMBOL_COUNT,
 };
 
@@ -50,6 +53,8 @@ static const char *const symbol_names[SYMBOL_COUNT] = {
 	[SYMBOL_DURING_GC] = "rb_during_gc",
 	[SYMBOL_GC_COUNT] = "rb_gc_count",
 	[SYMBOL_ID2STR] = "rb_id2str",
+	[SYMBOL_GC_ENTER] = "gc_enter",
+	[SYMBOL_GC_EXIT] = "gc_exit",
 };
 
 struct analysis {
@@ -407,6 +412,23 @@ static int check_layout(struct analysis *analysis)
 	return 0;
 }
 
+static const Elf64_Sym *function_symbol(const struct analysis *analysis, enum symbol symbol)
+{
+	return analysis->symbols[symbol].found ? &analysis->symbols[symbol].symbol : NULL;
+}
+
+static int find_gc_sites(struct analysis *analysis)
+{
+	struct gc_sites_request request = {
+		.code_address = symbol_value(analysis, SYMBOL_DURING_GC),
+		.flags_offset = analysis->code.objspace_flags,
+		.gc_enter = function_symbol(analysis, SYMBOL_GC_ENTER),
+		.gc_exit = function_symbol(analysis, SYMBOL_GC_EXIT),
+	};
+
+	return gc_sites__find(analysis->file, &request, &analysis->runtime->gc);
+}
+
 static int analyse(struct analysis *analysis)
 {
 	struct elf_file *file = analysis->file;
@@ -438,7 +460,8 @@ static int analyse(struct analysis *analysis)
 	take_address(analysis, SYMBOL_SYMBOLS, analysis->code.symbols, &runtime->symbols);
 	if (!runtime->vm.address)
 		return RBPROF_E_VM_NOT_FOUND;
-	return check_layout(analysis);
+	error = check_layout(analysis);
+	return error ? error : find_gc_sites(analysis);
 }
 
 int runtime__open(int fd, struct runtime **ret_runtime)
@@ -465,6 +488,28 @@ int runtime__open(int fd, struct runtime **ret_runtime)
 	runtime__free(analysis.runtime);
 	elf_file__close(analysis.file);
 	return error;
+}
+
+int runtime__version(int fd, char *ret_version, size_t size)
+{
+	struct elf_wanted wanted = { .name = "ruby_version" };
+	struct elf_file *file;
+	char text[sizeof(((struct runtime *)0)->version)];
+	ssize_t length;
+	int error = elf_file__open(fd, &file);
+
+	if (error)
+		return error;
+	wanted.found = !elf_file__dynamic_symbol(file, wanted.name, &wanted.symbol);
+	if (!wanted.found)
+		elf_file__static_symbols(file, &wanted, 1);
+	length = wanted.found
+			 ? elf_file__read_some(file, wanted.symbol.st_value, text, sizeof(text))
+			 : 0;
+	if (length > 0)
+		utf8__clean(text, strnlen(text, (size_t)length), ret_version, size - 1);
+	elf_file__close(file);
+	return length > 0 ? 0 : -ENOENT;
 }
 
 void runtime__free(struct runtime *runtime)

@@ -7,6 +7,7 @@
 #define RBPROF_RUNTIME_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "../../include/rbprof_abi.h"
@@ -28,6 +29,23 @@ struct runtime_address {
 	enum runtime_tier tier;
 };
 
+#define RUNTIME_GC_SITES_MAX 16
+
+/* An instruction that a probe may be put on. */
+struct runtime_gc_site {
+	uint64_t file_offset;
+	uint64_t address;
+	bool is_cheap; /* the kernel emulates it: a quarter of the cost of stepping over it */
+};
+
+/* Each step of the collector passes one of the entries, then one of the exits, each once. */
+struct runtime_gc_sites {
+	enum runtime_tier tier;
+	const char *why; /* if the tier is NONE: static text */
+	uint8_t entry_count, exit_count;
+	struct runtime_gc_site entries[RUNTIME_GC_SITES_MAX], exits[RUNTIME_GC_SITES_MAX];
+};
+
 struct runtime {
 	char build_id[41];     /* hex; of the content where the file has none */
 	char version[16];      /* "3.1.2", as ruby_version in the file says */
@@ -43,6 +61,8 @@ struct runtime {
 	struct runtime_address vm;	/* ruby_current_vm_ptr */
 	struct runtime_address symbols; /* ruby_global_symbols */
 
+	struct runtime_gc_sites gc; /* none is no error */
+
 	struct ruby_layout layout;  /* table of the version, corrected by what the code says */
 	const char *layout_version; /* the table's own, e.g. "3.1.2" */
 };
@@ -55,6 +75,12 @@ struct runtime {
  */
 int runtime__open(int fd, struct runtime **ret_runtime);
 void runtime__free(struct runtime *runtime);
+
+/*
+ * The Ruby version that a file says it is, also of one that runtime__open() refuses. 0, -ENOENT
+ * (it says none) or -errno. The text is cleaned.
+ */
+int runtime__version(int fd, char *ret_version, size_t size);
 
 /*
  * File offset to virtual address, and the other way, through the file's load segments; needed

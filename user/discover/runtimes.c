@@ -22,6 +22,7 @@ struct known_file {
 	int64_t changed_ns; /* ctime: another file may get the inode */
 	int result;	    /* 0 or enum rbprof_error */
 	size_t index;	    /* of the runtime, if result is 0 */
+	char version[16];   /* else, what it says it is */
 	UT_hash_handle hh;
 };
 
@@ -70,7 +71,8 @@ static int keep_build(struct runtimes *runtimes, struct runtime *runtime, size_t
 
 	for (i = 0; i < runtimes->count; i++) {
 		if (runtimes->builds[i]->size == runtime->size &&
-		    !strcmp(runtimes->builds[i]->build_id, runtime->build_id)) {
+		    !strcmp(runtimes->builds[i]->build_id, runtime->build_id) &&
+		    !strcmp(runtimes->builds[i]->version, runtime->version)) {
 			runtime__free(runtime);
 			*ret_index = i;
 			return 0;
@@ -103,6 +105,8 @@ static int find_open_file(struct runtimes *runtimes, int fd, struct file_key key
 	file->key = key;
 	file->changed_ns = changed_ns;
 	file->result = result ? result : keep_build(runtimes, runtime, &file->index);
+	if (result > 0 && result != RBPROF_E_NOT_RUBY)
+		runtime__version(fd, file->version, sizeof(file->version));
 	if (HASH_COUNT(runtimes->files) >= MAX_FILES)
 		forget_files(runtimes);
 	HASH_ADD(hh, runtimes->files, key, sizeof(file->key), file);
@@ -165,6 +169,16 @@ int runtimes__find(struct runtimes *runtimes, pid_t pid, const struct mapping *m
 	result = find_fd(runtimes, fd, key, ret_runtime, ret_index);
 	close(fd);
 	return result;
+}
+
+const char *runtimes__refused_version(const struct runtimes *runtimes,
+				      const struct mapping *mapping)
+{
+	struct file_key key = { makedev(mapping->major, mapping->minor), mapping->inode };
+	struct known_file *file;
+
+	HASH_FIND(hh, runtimes->files, &key, sizeof(key), file);
+	return file ? file->version : "";
 }
 
 int runtimes__find_path(struct runtimes *runtimes, const char *path,

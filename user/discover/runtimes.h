@@ -26,7 +26,12 @@ void runtimes__free(struct runtimes *runtimes);
 int runtimes__find(struct runtimes *runtimes, pid_t pid, const struct mapping *mapping,
 		   const struct runtime **ret_runtime, size_t *ret_index);
 
-/* The same for a file that no process maps yet (the executable of a COMMAND, or its libraries). */
+/* The version that a file which was refused says it is; "" if it has not been seen or says none. */
+const char *runtimes__refused_version(const struct runtimes *runtimes,
+				      const struct mapping *mapping);
+
+/* runtimes__find() for a file that no process maps yet (the executable of a COMMAND, or its
+ * libraries). */
 int runtimes__find_path(struct runtimes *runtimes, const char *path,
 			const struct runtime **ret_runtime, size_t *ret_index);
 

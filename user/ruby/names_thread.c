@@ -216,6 +216,5 @@ uint32_t names__thread(struct names *names, uint64_t thread, uint64_t thread_nam
 			break;
 	}
 failed:
-	names->errors[RBPROF_E_THREAD_NAME]++;
 	return PROFILE_NONE;
 }

@@ -22,6 +22,7 @@ struct output {
 	FILE *stream;
 	int fd;
 	int error;     /* -errno of the first write that failed */
+	int cancel_fd; /* -1: none */
 	int directory; /* -1: written in place */
 	char *name;    /* the final one, in the directory */
 	char temporary[32];
@@ -50,16 +51,38 @@ static ssize_t write_quietly(int fd, const void *bytes, size_t size)
 	return written < 0 ? -error : written;
 }
 
-static int write_all(int fd, const char *bytes, size_t size)
+/* Waits until something can be written without waiting again. 0 or -ECANCELED. */
+static int wait_for_room(const struct output *output)
 {
-	while (size) {
-		ssize_t written = write_quietly(fd, bytes, size);
+	struct pollfd ready[2] = {
+		{ .fd = output->fd, .events = POLLOUT },
+		{ .fd = output->cancel_fd, .events = POLLIN },
+	};
 
+	while (poll(ready, output->cancel_fd < 0 ? 1 : 2, -1) < 0 && errno == EINTR)
+		;
+	return ready[1].revents && !ready[0].revents ? -ECANCELED : 0;
+}
+
+static int write_all(const struct output *output, const char *bytes, size_t size)
+{
+	int fd = output->fd;
+
+	while (size) {
+		size_t part = size;
+		ssize_t written;
+
+		/* What poll() promises room for in a pipe; a regular file always has some. */
+		if (output->cancel_fd >= 0) {
+			if (wait_for_room(output))
+				return -ECANCELED;
+			part = size < PIPE_BUF ? size : PIPE_BUF;
+		}
+		written = write_quietly(fd, bytes, part);
 		if (written == -EAGAIN) {
 			/* Somebody made our stdout non-blocking. */
-			struct pollfd ready = { .fd = fd, .events = POLLOUT };
-
-			poll(&ready, 1, -1);
+			if (wait_for_room(output))
+				return -ECANCELED;
 		} else if (written < 0 && written != -EINTR) {
 			return (int)written;
 		} else if (written > 0) {
@@ -75,7 +98,7 @@ static ssize_t stream_write(void *cookie, const char *bytes, size_t size)
 	struct output *output = cookie;
 
 	if (!output->error)
-		output->error = write_all(output->fd, bytes, size);
+		output->error = write_all(output, bytes, size);
 	if (output->error) {
 		errno = -output->error;
 		return 0;
@@ -232,6 +255,7 @@ int output__open(const char *path, struct output **ret_output)
 		return -ENOMEM;
 	output->fd = -1;
 	output->directory = -1;
+	output->cancel_fd = -1;
 	error = strcmp(path, "-") ? open_path(output, path) : open_stdout(output);
 	if (error)
 		goto failed;
@@ -246,6 +270,12 @@ int output__open(const char *path, struct output **ret_output)
 failed:
 	output__abort(output);
 	return error;
+}
+
+void output__cancel_on(struct output *output, int fd)
+{
+	if (output->directory < 0)
+		output->cancel_fd = fd;
 }
 
 FILE *output__stream(struct output *output)

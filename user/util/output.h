@@ -20,6 +20,12 @@ struct output;
  */
 int output__open(const char *path, struct output **ret_output);
 
+/*
+ * While fd is readable, writing to what is no regular file does not wait for its reader any more:
+ * it fails with -ECANCELED. fd stays the caller's.
+ */
+void output__cancel_on(struct output *output, int fd);
+
 /* Where to write; owned by the output. Errors may be ignored here: output__commit() has them. */
 FILE *output__stream(struct output *output);
 

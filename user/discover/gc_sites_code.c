@@ -1,0 +1,463 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "gc_sites_code.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MAX_INSTRUCTIONS   32768
+#define MAX_FUNCTIONS	   64
+#define MAX_FUNCTION_BYTES (128UL << 10)
+#define MAX_FUNCTION_TABLE (1UL << 20) /* entries */
+#define INSTRUCTION_MAX	   15
+
+/* Encodings of .eh_frame_hdr, Linux Standard Base: 4 bytes, unsigned, and signed from its start. */
+#define EH_UDATA4	  0x03
+#define EH_SIZE_MASK	  0x0f
+#define EH_SDATA4	  0x0b
+#define EH_DATAREL_SDATA4 0x3b
+
+struct function_entry {
+	int32_t start; /* from the table's header */
+	int32_t description;
+};
+
+struct function {
+	uint64_t start, end;
+	int first, count; /* instructions */
+};
+
+struct gc_code {
+	const struct elf_file *file;
+	csh capstone;
+	cs_insn *scratch;
+	unsigned char *bytes;
+	uint64_t address;
+	size_t size;
+	struct function_entry *table;
+	uint64_t table_address;
+	size_t table_count;
+	struct function functions[MAX_FUNCTIONS];
+	int function_count;
+	struct gc_code_instruction *instructions;
+	int instruction_count;
+	/* Indexes of all jumps by target, then by index; sorted when they are asked for. */
+	int *jumps;
+	int jump_count;
+	int sorted_count; /* of the instructions that have been looked at for it */
+};
+
+static int load_segment(struct gc_code *code, uint64_t address)
+{
+	const Elf64_Phdr *segment = elf_file__segment_at(code->file, address);
+	ssize_t got;
+
+	if (!segment || !(segment->p_flags & PF_X) || segment->p_filesz > ELF_FILE_TABLE_MAX ||
+	    segment->p_filesz > code->file->size || !segment->p_filesz)
+		return -ENOENT;
+	code->bytes = malloc(segment->p_filesz);
+	if (!code->bytes)
+		return -ENOMEM;
+	got = elf_file__read_some(code->file, segment->p_vaddr, code->bytes, segment->p_filesz);
+	if (got <= 0)
+		return got < 0 && got != -EFAULT ? (int)got : -ENOENT;
+	code->address = segment->p_vaddr;
+	code->size = (size_t)got;
+	return 0;
+}
+
+static int load_table(struct gc_code *code)
+{
+	const Elf64_Phdr *segment = elf_file__segment(code->file, PT_GNU_EH_FRAME);
+	struct {
+		uint8_t version, pointer_encoding, count_encoding, table_encoding;
+		int32_t pointer;
+		uint32_t count;
+	} header;
+	size_t size;
+
+	if (!segment || elf_file__read(code->file, segment->p_vaddr, &header, sizeof(header)))
+		return -ENOENT;
+	if (header.version != 1 || header.count_encoding != EH_UDATA4 ||
+	    header.table_encoding != EH_DATAREL_SDATA4 ||
+	    (header.pointer_encoding & EH_SIZE_MASK) != EH_SDATA4 || !header.count ||
+	    header.count > MAX_FUNCTION_TABLE)
+		return -ENOENT;
+	size = header.count * sizeof(*code->table);
+	if (size > code->file->size)
+		return -ENOENT;
+	code->table = malloc(size);
+	if (!code->table)
+		return -ENOMEM;
+	if (elf_file__read(code->file, segment->p_vaddr + sizeof(header), code->table, size))
+		return -ENOENT;
+	code->table_address = segment->p_vaddr;
+	code->table_count = header.count;
+	return 0;
+}
+
+int gc_code__open(const struct elf_file *file, uint64_t address, struct gc_code **ret_code)
+{
+	struct gc_code *code = calloc(1, sizeof(*code));
+	int error = -ENOMEM;
+
+	if (!code)
+		return -ENOMEM;
+	code->file = file;
+	if (cs_open(CS_ARCH_X86, CS_MODE_64, &code->capstone) != CS_ERR_OK ||
+	    cs_option(code->capstone, CS_OPT_DETAIL, CS_OPT_ON) != CS_ERR_OK)
+		goto out;
+	code->scratch = cs_malloc(code->capstone);
+	code->instructions = calloc(MAX_INSTRUCTIONS, sizeof(*code->instructions));
+	code->jumps = calloc(MAX_INSTRUCTIONS, sizeof(*code->jumps));
+	if (!code->scratch || !code->instructions || !code->jumps)
+		goto out;
+	error = load_segment(code, address);
+	if (!error)
+		error = load_table(code);
+	if (error)
+		goto out;
+	*ret_code = code;
+	code = NULL;
+out:
+	gc_code__close(code);
+	return error;
+}
+
+void gc_code__close(struct gc_code *code)
+{
+	if (!code)
+		return;
+	if (code->scratch)
+		cs_free(code->scratch, 1);
+	if (code->capstone)
+		cs_close(&code->capstone);
+	free(code->jumps);
+	free(code->instructions);
+	free(code->table);
+	free(code->bytes);
+	free(code);
+}
+
+const unsigned char *gc_code__bytes(const struct gc_code *code, uint64_t *ret_address,
+				    size_t *ret_size)
+{
+	*ret_address = code->address;
+	*ret_size = code->size;
+	return code->bytes;
+}
+
+static uint64_t entry_start(const struct gc_code *code, size_t index)
+{
+	return code->table_address + (uint64_t)(int64_t)code->table[index].start;
+}
+
+static bool contains(const struct gc_code *code, uint64_t address)
+{
+	return address >= code->address && address - code->address < code->size;
+}
+
+/* From the last start at or before the address to the next one; the linker sorts the table. */
+static int find_bounds(const struct gc_code *code, uint64_t address, struct function *ret_function)
+{
+	size_t low = 0, high = code->table_count;
+	uint64_t start, end = code->address + code->size;
+
+	if (!contains(code, address))
+		return -ENOENT;
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (entry_start(code, middle) <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (!low)
+		return -ENOENT;
+	start = entry_start(code, low - 1);
+	if (low < code->table_count && entry_start(code, low) < end)
+		end = entry_start(code, low);
+	/* What an unsorted table says is not believed. */
+	if (!contains(code, start) || start > address || end <= address ||
+	    end - start > MAX_FUNCTION_BYTES)
+		return -ENOENT;
+	ret_function->start = start;
+	ret_function->end = end;
+	return 0;
+}
+
+static void classify(const struct gc_code *code, const cs_insn *decoded,
+		     struct gc_code_instruction *ret_instruction)
+{
+	const cs_x86 *x86 = &decoded->detail->x86;
+	bool is_fixed = x86->op_count == 1 && x86->operands[0].type == X86_OP_IMM;
+
+	ret_instruction->address = decoded->address;
+	ret_instruction->size = (uint8_t)decoded->size;
+	ret_instruction->kind = GC_CODE_PLAIN;
+	ret_instruction->target = is_fixed ? (uint64_t)x86->operands[0].imm : 0;
+	switch (decoded->id) {
+	case X86_INS_CALL:
+		ret_instruction->kind = GC_CODE_CALL;
+		break;
+	case X86_INS_JMP:
+		ret_instruction->kind = is_fixed ? GC_CODE_JUMP : GC_CODE_END;
+		break;
+	case X86_INS_RET:
+	case X86_INS_HLT:
+	case X86_INS_UD2:
+	case X86_INS_INT3:
+		ret_instruction->kind = GC_CODE_END;
+		break;
+	default:
+		if (cs_insn_group(code->capstone, decoded, X86_GRP_JUMP))
+			ret_instruction->kind = GC_CODE_BRANCH;
+		break;
+	}
+}
+
+int gc_code__load(struct gc_code *code, uint64_t address)
+{
+	struct function *function = &code->functions[code->function_count];
+	const unsigned char *bytes;
+	uint64_t at;
+	size_t left;
+
+	for (int i = 0; i < code->function_count; i++)
+		if (address >= code->functions[i].start && address < code->functions[i].end)
+			return 0;
+	if (code->function_count == MAX_FUNCTIONS || find_bounds(code, address, function))
+		return -ENOENT;
+	at = function->start;
+	bytes = code->bytes + (at - code->address);
+	left = function->end - at;
+	function->first = code->instruction_count;
+	while (left && code->instruction_count < MAX_INSTRUCTIONS &&
+	       cs_disasm_iter(code->capstone, &bytes, &left, &at, code->scratch))
+		classify(code, code->scratch, &code->instructions[code->instruction_count++]);
+	function->count = code->instruction_count - function->first;
+	code->function_count++;
+	return code->instruction_count < MAX_INSTRUCTIONS ? 0 : -ENOENT;
+}
+
+/* The function among those loaded that an address is in, or NULL. */
+static const struct function *function_of(const struct gc_code *code, uint64_t address, int count)
+{
+	for (int i = 0; i < count; i++)
+		if (address >= code->functions[i].start && address < code->functions[i].end)
+			return &code->functions[i];
+	return NULL;
+}
+
+int gc_code__load_jumpers(struct gc_code *code)
+{
+	int count = code->function_count, error = 0;
+
+	/* jmp rel32 and jcc rel32: the short ones do not reach another function's parts. */
+	for (size_t i = 1; i + 5 <= code->size && !error; i++) {
+		bool is_branch = (code->bytes[i] & 0xf0) == 0x80 && code->bytes[i - 1] == 0x0f;
+		uint64_t from = code->address + i - is_branch, target;
+		int32_t distance;
+
+		if (!is_branch && code->bytes[i] != 0xe9)
+			continue;
+		memcpy(&distance, code->bytes + i + 1, sizeof(distance));
+		target = code->address + i + 5 + (uint64_t)(int64_t)distance;
+		if (!contains(code, target))
+			continue;
+		const struct function *into = function_of(code, target, count);
+
+		/* To the start of a function: a call in disguise, of no interest. */
+		if (!into || target == into->start || (from >= into->start && from < into->end))
+			continue;
+		error = gc_code__load(code, from);
+	}
+	return error;
+}
+
+int gc_code__find(const struct gc_code *code, uint64_t address)
+{
+	const struct function *function = function_of(code, address, code->function_count);
+	int low, high;
+
+	if (!function)
+		return GC_CODE_NONE;
+	low = function->first;
+	high = function->first + function->count;
+	while (low < high) {
+		int middle = low + (high - low) / 2;
+
+		if (code->instructions[middle].address == address)
+			return middle;
+		if (code->instructions[middle].address < address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return GC_CODE_NONE;
+}
+
+const struct gc_code_instruction *gc_code__at(const struct gc_code *code, int index)
+{
+	return &code->instructions[index];
+}
+
+static bool are_neighbours(const struct gc_code *code, int first, int second)
+{
+	if (first < 0 || second >= code->instruction_count)
+		return false;
+	return code->instructions[first].address + code->instructions[first].size ==
+		       code->instructions[second].address &&
+	       function_of(code, code->instructions[first].address, code->function_count) ==
+		       function_of(code, code->instructions[second].address, code->function_count);
+}
+
+int gc_code__next(const struct gc_code *code, int index)
+{
+	return are_neighbours(code, index, index + 1) ? index + 1 : GC_CODE_NONE;
+}
+
+int gc_code__previous(const struct gc_code *code, int index)
+{
+	return are_neighbours(code, index - 1, index) ? index - 1 : GC_CODE_NONE;
+}
+
+static int compare_jumps(const void *first, const void *second, void *context)
+{
+	const struct gc_code *code = context;
+	int a = *(const int *)first, b = *(const int *)second;
+
+	if (code->instructions[a].target != code->instructions[b].target)
+		return code->instructions[a].target < code->instructions[b].target ? -1 : 1;
+	return a < b ? -1 : a > b;
+}
+
+static void sort_jumps(struct gc_code *code)
+{
+	if (code->sorted_count == code->instruction_count)
+		return;
+	for (; code->sorted_count < code->instruction_count; code->sorted_count++) {
+		uint8_t kind = code->instructions[code->sorted_count].kind;
+
+		if (kind == GC_CODE_BRANCH || kind == GC_CODE_JUMP)
+			code->jumps[code->jump_count++] = code->sorted_count;
+	}
+	qsort_r(code->jumps, (size_t)code->jump_count, sizeof(*code->jumps), compare_jumps, code);
+}
+
+int gc_code__jump_to(struct gc_code *code, uint64_t address, int from)
+{
+	int low = 0, high;
+
+	sort_jumps(code);
+	high = code->jump_count;
+	while (low < high) {
+		int middle = low + (high - low) / 2, jump = code->jumps[middle];
+		uint64_t target = code->instructions[jump].target;
+
+		if (target < address || (target == address && jump < from))
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (low == code->jump_count || code->instructions[code->jumps[low]].target != address)
+		return GC_CODE_NONE;
+	return code->jumps[low];
+}
+
+const cs_insn *gc_code__decode(struct gc_code *code, uint64_t address)
+{
+	const unsigned char *bytes;
+	size_t left;
+
+	if (!contains(code, address))
+		return NULL;
+	bytes = code->bytes + (address - code->address);
+	left = code->size - (address - code->address);
+	if (left > INSTRUCTION_MAX)
+		left = INSTRUCTION_MAX;
+	if (!cs_disasm_iter(code->capstone, &bytes, &left, &address, code->scratch))
+		return NULL;
+	return code->scratch;
+}
+
+bool gc_code__same_register(unsigned int a, unsigned int b)
+{
+	static const unsigned short parts[][4] = {
+		{ X86_REG_RAX, X86_REG_EAX, X86_REG_AX, X86_REG_AL },
+		{ X86_REG_RBX, X86_REG_EBX, X86_REG_BX, X86_REG_BL },
+		{ X86_REG_RCX, X86_REG_ECX, X86_REG_CX, X86_REG_CL },
+		{ X86_REG_RDX, X86_REG_EDX, X86_REG_DX, X86_REG_DL },
+		{ X86_REG_RSI, X86_REG_ESI, X86_REG_SI, X86_REG_SIL },
+		{ X86_REG_RDI, X86_REG_EDI, X86_REG_DI, X86_REG_DIL },
+		{ X86_REG_RBP, X86_REG_EBP, X86_REG_BP, X86_REG_BPL },
+		{ X86_REG_RSP, X86_REG_ESP, X86_REG_SP, X86_REG_SPL },
+		{ X86_REG_R8, X86_REG_R8D, X86_REG_R8W, X86_REG_R8B },
+		{ X86_REG_R9, X86_REG_R9D, X86_REG_R9W, X86_REG_R9B },
+		{ X86_REG_R10, X86_REG_R10D, X86_REG_R10W, X86_REG_R10B },
+		{ X86_REG_R11, X86_REG_R11D, X86_REG_R11W, X86_REG_R11B },
+		{ X86_REG_R12, X86_REG_R12D, X86_REG_R12W, X86_REG_R12B },
+		{ X86_REG_R13, X86_REG_R13D, X86_REG_R13W, X86_REG_R13B },
+		{ X86_REG_R14, X86_REG_R14D, X86_REG_R14W, X86_REG_R14B },
+		{ X86_REG_R15, X86_REG_R15D, X86_REG_R15W, X86_REG_R15B },
+	};
+
+	if (a == b)
+		return a != X86_REG_INVALID;
+	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+		bool has_a = false, has_b = false;
+
+		for (int j = 0; j < 4; j++) {
+			has_a |= parts[i][j] == a;
+			has_b |= parts[i][j] == b;
+		}
+		if (has_a || has_b)
+			return has_a && has_b;
+	}
+	return false;
+}
+
+bool gc_code__writes(const struct gc_code *code, const cs_insn *instruction, unsigned int reg)
+{
+	cs_regs read, written;
+	uint8_t read_count, written_count;
+
+	if (cs_regs_access(code->capstone, instruction, read, &read_count, written, &written_count))
+		return true;
+	for (int i = 0; i < written_count; i++)
+		if (gc_code__same_register(written[i], reg))
+			return true;
+	return false;
+}
+
+bool gc_code__target_is(struct gc_code *code, uint64_t target, const char *name)
+{
+	Elf64_Sym symbol;
+
+	if (elf_file__dynamic_symbol(code->file, name, &symbol) == 0 && symbol.st_value == target)
+		return true;
+	for (int i = 0; i < 2; i++) {
+		const cs_insn *instruction = gc_code__decode(code, target);
+		const Elf64_Rela *relocation;
+		const cs_x86_op *operand;
+
+		if (!instruction)
+			return false;
+		if (instruction->id == X86_INS_ENDBR64) {
+			target += instruction->size;
+			continue;
+		}
+		operand = &instruction->detail->x86.operands[0];
+		if (instruction->id != X86_INS_JMP || operand->type != X86_OP_MEM ||
+		    operand->mem.base != X86_REG_RIP || operand->mem.index != X86_REG_INVALID)
+			return false;
+		relocation = elf_file__relocation_at(code->file,
+						     instruction->address + instruction->size +
+							     (uint64_t)operand->mem.disp);
+		return relocation &&
+		       elf_file__symbol_is_named(code->file,
+						 (uint32_t)ELF64_R_SYM(relocation->r_info), name);
+	}
+	return false;
+}
