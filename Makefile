@@ -140,7 +140,12 @@ fuzz: $(FUZZ) ## run each fuzz target for a moment (FUZZ_SECONDS, default 10)
 	$(Q)tests/run fuzz
 
 .PHONY: check
-check: all $(UNIT) $(FUZZ) ## all tests (needs root)
+check: ## install what is missing, build, run all tests (needs root)
+	$(Q)tools/deps.sh
+	$(Q)$(MAKE) check-all
+
+.PHONY: check-all
+check-all: all $(UNIT) $(FUZZ)
 	$(Q)tests/run all
 
 .PHONY: lint

@@ -1,0 +1,360 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# frozen_string_literal: true
+
+require "etc"
+require "fileutils"
+require "io/wait"
+require "json"
+require "rbconfig"
+require "tmpdir"
+
+# One folder for everything the suite writes. Before minitest's own at_exit, so that it runs
+# after it, however the suite ends.
+SCRATCH = Dir.mktmpdir("rbprof-e2e-")
+File.chmod(0o755, SCRATCH)
+at_exit do
+  Children.end_all
+  FileUtils.rm_rf(SCRATCH)
+end
+
+require "minitest/autorun"
+require_relative "pprof"
+
+ROOT = File.expand_path("../..", __dir__)
+BINARY = File.expand_path(ENV.fetch("RBPROF", File.join(ROOT, ".output/rbprof-bpf")))
+RUBY = RbConfig.ruby
+COMM = File.basename(RUBY)[0, 15]
+PROGRAMS = File.join(__dir__, "programs")
+
+# Every process that the suite starts leads a group of its own and is ended by that group's id.
+module Children
+  @running = {}
+
+  class << self
+    def spawn(*command, **options)
+      pid = Process.spawn(*command, pgroup: true, **options)
+      @running[pid] = true
+      pid
+    end
+
+    # The status, or nil if it still runs after so many seconds.
+    def wait(pid, seconds)
+      limit = Clock.now + seconds
+      loop do
+        _, status = Process.wait2(pid, Process::WNOHANG)
+        if status
+          @running.delete(pid)
+          end_group(pid)
+          return status
+        end
+        return nil if Clock.now > limit
+
+        sleep 0.01
+      end
+    end
+
+    def end_all
+      @running.keys.each { |pid| kill(pid) }
+    end
+
+    def kill(pid)
+      return unless @running.key?(pid)
+
+      end_group(pid)
+      Process.wait(pid)
+      @running.delete(pid)
+    end
+
+    private
+
+    def end_group(pid)
+      Process.kill(:CONT, -pid)
+      Process.kill(:KILL, -pid)
+    rescue Errno::ESRCH, Errno::EPERM
+      nil
+    end
+  end
+end
+
+module Clock
+  def self.now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+
+  # Until the block is true; what it gave.
+  def self.wait_until(seconds, what)
+    limit = now + seconds
+    loop do
+      result = yield
+      return result if result
+      raise "waited #{seconds} s for #{what}" if now > limit
+
+      sleep 0.01
+    end
+  end
+end
+
+# A Ruby program of tests/e2e/programs. It says "ready" and waits for go, says "done" when its
+# truth is written, and ends when its input is closed.
+class Program
+  attr_reader :pid, :path
+
+  def initialize(name, *args, ruby: [RUBY], env: {}, ready: true)
+    @path = File.join(PROGRAMS, name)
+    @truth_path = Program.truth_path
+    input, @input = IO.pipe
+    @output, output = IO.pipe
+    @pid = Children.spawn({ "TRUTH" => @truth_path }.merge(env), *ruby, @path, *args.map(&:to_s),
+                          in: input, out: output, close_others: true)
+    [input, output].each(&:close)
+    expect("ready") if ready
+  end
+
+  def self.truth_path = File.join(SCRATCH, "truth-#{@count = (@count || 0) + 1}.json")
+
+  def go = @input.puts("go")
+
+  def expect(word, seconds: 60)
+    limit = Clock.now + seconds
+    @heard ||= +""
+    until @heard.sub!(/\A.*?^#{word}\n/m, "")
+      left = limit - Clock.now
+      raise "#{@path} did not say #{word} in #{seconds} s" unless left.positive? && @output.wait_readable(left)
+
+      @heard << @output.read_nonblock(65_536)
+    end
+    self
+  rescue EOFError
+    raise "#{@path} ended without saying #{word}"
+  end
+
+  def run(seconds: 60)
+    go
+    expect("done", seconds: seconds)
+  end
+
+  def truth = JSON.parse(File.read(@truth_path))
+
+  # Closes its input; its status.
+  def finish(seconds: 20)
+    @input.close unless @input.closed?
+    status = Children.wait(@pid, seconds) or raise "#{@path} does not end"
+    @output.close unless @output.closed?
+    status
+  end
+end
+
+# A run of the profiler.
+class Profiler
+  attr_reader :pid, :out_path, :file, :elapsed
+
+  # Runs to its end.
+  def self.run(*args, seconds: 60, **options) = new(*args, **options).tap { |p| p.wait(seconds) }
+
+  # Records to a new file, to its end.
+  def self.record(*args, suffix: ".pb.gz", **options)
+    run("record", *with_output(args, new_file(suffix)), **options)
+  end
+
+  # Starts to record to a new file, and comes back when the clocks run.
+  def self.start(*args, suffix: ".pb.gz", **options)
+    new("record", *with_output(args, new_file(suffix)), **options).tap(&:wait_attached)
+  end
+
+  def self.new_file(suffix) = File.join(SCRATCH, "profile-#{@count = (@count || 0) + 1}#{suffix}")
+
+  def self.with_output(args, file)
+    command = args.index("--") || args.size
+    [*args[0...command], "-o", file, *args[command..]]
+  end
+
+  def initialize(*args, env: {}, prefix: [], binary: BINARY, out: nil, err: nil, input: File::NULL, **options)
+    serial = Profiler.new_file("")
+    @out_path = "#{serial}.out"
+    @err_path = "#{serial}.err"
+    args = args.map(&:to_s)
+    place = args.index("-o")
+    @file = args[place + 1] if place
+    @started = Clock.now
+    @pid = Children.spawn(env, *prefix, binary, *args, in: input, out: out || @out_path,
+                          err: err || @err_path, close_others: true, **options)
+  end
+
+  # On every CPU there is a perf event for what processes map, and when the clocks run one more, the timer.
+  def wait_attached
+    Clock.wait_until(20, "the profiler to attach: #{err}") do
+      raise "the profiler ended: #{status}: #{err}" if ended?
+
+      links = Dir.children("/proc/#{@pid}/fd").map { |fd| File.readlink("/proc/#{@pid}/fd/#{fd}") rescue "" }
+      links.count { |l| l.include?("[perf_event]") } >= 2 * Etc.nprocessors
+    end
+    sleep 0.5
+  end
+
+  def ended?
+    return true if @status
+
+    @status = Children.wait(@pid, 0)
+    !@status.nil?
+  end
+
+  def wait(seconds = 60)
+    @status ||= Children.wait(@pid, seconds)
+    raise "the profiler does not end after #{seconds} s: #{err}" unless @status
+
+    @elapsed ||= Clock.now - @started
+    @status
+  end
+
+  def signal(name) = Process.kill(name, @pid)
+
+  def stop(name = :INT)
+    signal(name)
+    wait
+    self
+  end
+
+  def status = @status
+  def code = @status.exitstatus
+  def err = File.exist?(@err_path) ? File.read(@err_path).scrub : ""
+  def out = File.binread(@out_path)
+  def profile = @profile ||= Pprof.read(@file)
+
+  # The one JSON object of --stats=json.
+  def stats
+    @stats ||= begin
+      text = err
+      start = text.index(/^\{/) or raise "no JSON on stderr: #{text}"
+      ends = text.enum_for(:scan, /\}\s*$/).map { Regexp.last_match.end(0) }.select { |e| e > start }
+      ends.lazy.map { |e| JSON.parse(text[start...e]) rescue nil }.find(&:itself) or
+        raise "no JSON on stderr: #{text}"
+    end
+  end
+
+  def stats_of(pid) = stats["processes"].find { |p| p["pid"] == pid }
+end
+
+class E2E < Minitest::Test
+  i_suck_and_my_tests_are_order_dependent! # within a class; all share what was recorded once
+
+  # A value made once for all tests of a class; if making it fails, each of them fails so.
+  def self.once(name, &block)
+    define_method(name) do |*args|
+      made = self.class.made
+      key = [name, *args]
+      made[key] ||= begin
+        [instance_exec(*args, &block), nil]
+      rescue StandardError, Minitest::Assertion => e
+        [nil, e]
+      end
+      value, error = made[key]
+      raise error if error
+
+      value
+    end
+  end
+
+  def self.made = @made ||= {}
+
+  def setup
+    skip "needs root: sudo make check" unless Process.uid.zero?
+    raise "#{BINARY} is not built: make" unless File.executable?(BINARY)
+  end
+
+  def teardown = Children.end_all
+
+  def ms(ns) = format("%.3f ms", ns / 1e6)
+
+  # CPU of a thread or process: 0.5 % or 1 ms, whichever is larger.
+  def assert_cpu(expected, actual, what)
+    tolerance = [expected * 0.005, 1_000_000].max
+    assert (actual - expected).abs <= tolerance,
+           "#{what}: #{ms(actual)} in the profile, #{ms(expected)} by its clock"
+  end
+
+  def assert_share(expected, actual, points, what)
+    assert (actual - expected).abs <= points / 100.0,
+           format("%s: %.2f %% in the profile, %.2f %% by its clock", what, actual * 100, expected * 100)
+  end
+
+  def assert_code(code, profiler)
+    assert_equal code, profiler.status.exitstatus,
+                 "exit status of the profiler (#{profiler.status}), which said: #{profiler.err}"
+  end
+
+  # What went wrong, as people are told: one line, lower case, no full stop.
+  def assert_error(profiler, code, *patterns)
+    assert_code code, profiler
+    text = profiler.err
+    patterns.each { |pattern| assert_match pattern, text }
+    line = text.lines.grep(/error/i).last || text.lines.last.to_s
+    refute_match(/\.\s*\z/, line, "an error text has no full stop")
+    assert text.lines.size <= 12, "an error is short: #{text}"
+  end
+
+  # Ticks and clocks close.
+  def assert_closes(profiler, pid = nil)
+    ticks, lost = profiler.stats.values_at("ticks", "lost")
+    assert_equal ticks["fired"], ticks["taken"] + lost_samples(lost), "taken + lost = fired: #{profiler.stats}"
+    profiler.stats["processes"].each do |process|
+      next if pid && process["pid"] != pid
+
+      tolerance = [process["kernel_cpu_ns"] * 0.005, 1_000_000].max
+      assert process["cpu_diff_ns"].abs <= tolerance, "cpu of a process does not close: #{process.except("threads")}"
+    end
+  end
+
+  def lost_samples(lost) = lost.select { |kind, _| kind.include?("sample") }.values.sum
+
+  # No file that the profiler was still writing.
+  def refute_debris(folder, *allowed)
+    assert_equal allowed.sort, Dir.children(folder).sort, "files left behind"
+  end
+
+  def folder(name = "work") = Dir.mktmpdir("#{name}-", SCRATCH).tap { |path| File.chmod(0o755, path) }
+
+  def proc_status(pid)
+    File.readlines("/proc/#{pid}/status").to_h { |line| line.chomp.split(":\t", 2) }
+  end
+
+  def command?(name) = ENV["PATH"].split(":").any? { |d| File.executable?(File.join(d, name)) }
+
+  # A prefix of a command that runs without these capabilities.
+  def without_capabilities(*names)
+    skip "capsh is not installed" unless command?("capsh")
+    ["capsh", "--drop=#{names.map { |n| "cap_#{n}" }.join(",")}", "--", "-c", 'exec "$0" "$@"']
+  end
+
+  def mount_tmpfs(options)
+    path = folder("tmpfs")
+    skip "no tmpfs can be mounted here" unless system("mount", "-t", "tmpfs", "-o", options, "tmpfs", path, err: File::NULL)
+    begin
+      yield path
+    ensure
+      system("umount", path)
+    end
+  end
+end
+
+# Other Rubies than the one that runs this, in root folders that tests/rubies has made.
+module Rubies
+  SCRIPT = File.join(ROOT, "tests/rubies")
+
+  class << self
+    def path(version)
+      @paths ||= {}
+      @paths[version] ||= [IO.popen([SCRIPT, "--path", version], err: File::NULL, &:read).chomp]
+      path, = @paths[version]
+      path unless path.empty?
+    end
+
+    # The beginning of a command that runs that Ruby. In a chroot it keeps its pid; in a container
+    # it is the only child.
+    def command(version, *options) = [SCRIPT, "--run", version, "--bind", SCRATCH, *options, "--", "ruby"]
+
+    # The child of a process that has one.
+    def child(pid)
+      Clock.wait_until(20, "the child of #{pid}") do
+        File.read("/proc/#{pid}/task/#{pid}/children").split.map(&:to_i).first
+      end
+    end
+  end
+end

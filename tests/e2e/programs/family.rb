@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# frozen_string_literal: true
+
+# One of every way in which a process comes to be: a child, a child of a thread, a daemon, one that
+# executes another Ruby in its place, one that was forked while Ruby was busy with threads. Each
+# says what CPU its own clock shows, and waits. A zombie lies beside them.
+#	family.rb FOLDER [COMMAND-TO-EXECUTE...]
+require_relative "plain"
+
+PLACE = ARGV.shift
+
+def own_work
+  burn(0.2)
+end
+
+def parent_work
+  burn(0.3)
+end
+
+# The truth of this process, whole or not at all; then it waits for the end of the input.
+def say(kind, more = {})
+  truth = { pid: Process.pid, process_ns: process_cpu_now }.merge(more)
+  File.write(File.join(PLACE, ".#{kind}"), JSON.generate(truth))
+  File.rename(File.join(PLACE, ".#{kind}"), File.join(PLACE, kind))
+  $stdin.read
+  exit!(0)
+end
+
+def child
+  fork { own_work; say("child") }
+end
+
+def child_of_thread
+  Thread.new { fork { own_work; say("child_of_thread") } }.value
+end
+
+def daemon
+  fork do
+    Process.setsid
+    fork { own_work; say("daemon") }
+    exit!(0)
+  end
+end
+
+def executed
+  fork do
+    own_work
+    ENV["BEFORE_NS"] = process_cpu_now.to_s
+    exec(*ARGV, File.join(__dir__, "family_next.rb"), PLACE, "executed")
+  end
+end
+
+def grandchild
+  fork do
+    own_work
+    fork { own_work; say("grandchild") }
+    say("between")
+  end
+end
+
+from = ready[1]
+fork { exit!(0) } # nobody waits for it
+pids = [child, child_of_thread, executed, grandchild]
+Process.wait(daemon)
+parent_work
+sleep 0.02 until Dir.children(PLACE).reject { |name| name.start_with?(".") }.size >= 6
+done(pid: Process.pid, process_ns: process_cpu_now - from)
+pids.each { |pid| Process.wait(pid) }

@@ -1,0 +1,17 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# frozen_string_literal: true
+
+# What a member of the family executes in its place: family_next.rb FOLDER NAME
+from = Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID, :nanosecond)
+require_relative "plain"
+
+def next_work
+  burn(0.2)
+end
+
+next_work
+text = JSON.generate(pid: Process.pid, process_ns: process_cpu_now, script_ns: process_cpu_now - from,
+                     before_ns: ENV["BEFORE_NS"].to_i, version: RUBY_VERSION)
+File.write(File.join(ARGV[0], ".#{ARGV[1]}"), text)
+File.rename(File.join(ARGV[0], ".#{ARGV[1]}"), File.join(ARGV[0], ARGV[1]))
+$stdin.read

@@ -1,0 +1,16 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# frozen_string_literal: true
+
+# Starts a program that becomes Ruby: starts_late.rb COMMAND...
+require_relative "plain"
+
+ready
+pid = Process.spawn({ "TRUTH" => "#{ENV.fetch("TRUTH")}.child" }, *ARGV, in: (input, writer = IO.pipe)[0],
+                    out: (output, into = IO.pipe)[1])
+[input, into].each(&:close)
+output.gets
+writer.puts("go")
+output.gets
+done(child: pid)
+writer.close
+Process.wait(pid)

@@ -1,0 +1,317 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# frozen_string_literal: true
+
+require_relative "helper"
+
+# A family of processes of which one existed before the recording, and one began after its start.
+class TestFamily < E2E
+  KINDS = %w[child child_of_thread daemon grandchild between].freeze
+
+  once(:seen) do
+    other = Rubies.path("3.3") ? Rubies.command("3.3")[0..] : [RUBY]
+    early = start([RUBY])
+    profiler = Profiler.start("-a", "-F", 499, "--stats=json")
+    late = start(other)
+    families = { "early" => early, "late" => late }
+    families.each_value { |family| family[:program].go }
+    families.each_value { |family| family[:program].expect("done") }
+    ps = JSON.parse(Profiler.run("ps", "--json").out)["processes"]
+    profiler.stop
+    families.each_value { |family| family.merge!(members: members(family), truth: family[:program].truth) }
+    statuses = families.values.map { |family| family[:program].finish }
+    assert_code 0, profiler
+    { profiler: profiler, profile: profiler.profile, families: families, ps: ps, statuses: statuses }
+  ensure
+    families&.each_value { |family| end_all(family) }
+  end
+
+  def start(next_ruby)
+    place = folder("family")
+    { place: place, program: Program.new("family.rb", place, *next_ruby) }
+  end
+
+  def members(family)
+    (KINDS + ["executed"]).to_h { |kind| [kind, JSON.parse(File.read(File.join(family[:place], kind)))] }
+  end
+
+  # The daemon has left the group of the others. Each ends with its input; by its pid if it does not.
+  def end_all(family)
+    (family[:members] || {}).each_value do |member|
+      Clock.wait_until(5, "the end of #{member["pid"]}") { !File.exist?("/proc/#{member["pid"]}") }
+    rescue RuntimeError
+      Process.kill(:KILL, member["pid"])
+    end
+  end
+
+  def member(family, kind) = seen[:families][family][:members].fetch(kind)
+  def samples(pid) = seen[:profile].of(pid)
+  def names(pid) = samples(pid).flat_map(&:names).uniq
+
+  %w[early late].each do |family|
+    KINDS.each do |kind|
+      define_method("test_#{kind}_of_an_#{family}_family_has_its_own_cpu") do
+        truth = member(family, kind)
+        mine = samples(truth["pid"])
+        assert_cpu truth["process_ns"], mine.sum(&:cpu), kind
+        assert_in_delta 200_000_000, mine.select { |s| s.frame?("Object#own_work") }.sum(&:cpu), 12_000_000
+        assert_empty names(truth["pid"]) & ["Object#parent_work", "(unreadable)", "(gone)"]
+        assert_equal [[truth["pid"], "main"]], mine.map { |s| [s.tid, s.thread] }.uniq
+        assert_closes seen[:profiler], truth["pid"]
+      end
+    end
+
+    define_method("test_the_parent_of_an_#{family}_family_has_its_own_cpu") do
+      truth = seen[:families][family][:truth]
+      mine = samples(truth["pid"])
+      assert_in_delta 300_000_000, mine.select { |s| s.frame?("Object#parent_work") }.sum(&:cpu), 12_000_000
+      refute_includes names(truth["pid"]), "Object#own_work"
+      assert_cpu truth["process_ns"], mine.sum(&:cpu), "parent" if family == "early"
+      assert_closes seen[:profiler], truth["pid"]
+    end
+
+    # The same pid, another program: what the old one used stays with its names.
+    define_method("test_one_that_executes_another_in_an_#{family}_family") do
+      truth = member(family, "executed")
+      before, after = samples(truth["pid"]).partition { |s| s.labels["ruby"] == RUBY_VERSION && s.frame?("Object#own_work") }
+      assert_in_delta 200_000_000, before.sum(&:cpu), 12_000_000
+      work = after.select { |s| s.frame?("Object#next_work") }
+      assert_in_delta 200_000_000, work.sum(&:cpu), 12_000_000
+      assert_equal [truth["version"]], work.map { |s| s.labels["ruby"] }.uniq
+      assert_empty names(truth["pid"]) & ["Object#parent_work"]
+      sums = after.select { |s| s.labels["ruby"] == truth["version"] }.sum(&:cpu)
+      assert_operator sums, :>=, truth["script_ns"] - 1_000_000
+      assert_operator samples(truth["pid"]).sum(&:cpu), :<=, truth["process_ns"] + 1_000_000
+    end
+  end
+
+  def test_an_executed_program_of_the_same_ruby_has_all_the_cpu_of_its_pid
+    truth = member("early", "executed")
+    assert_cpu truth["process_ns"], samples(truth["pid"]).sum(&:cpu), "pid of two programs"
+  end
+
+  def test_ps_lists_them_all_and_no_zombie
+    seen[:families].each_value do |family|
+      pids = family[:members].values.map { |member| member["pid"] }
+      assert_empty pids - seen[:ps].select { |p| p["ok"] && p["proof"] == "proved" }.map { |p| p["pid"] }
+    end
+    assert_empty seen[:ps].reject { |p| p["ok"] }.map { |p| p.slice("pid", "comm", "reason") }
+  end
+
+  def test_every_one_ended_well
+    assert_equal [true], seen[:statuses].map(&:success?).uniq
+  end
+end
+
+# A target and what it starts.
+class TestFamilyOfATarget < E2E
+  def test_children_of_a_pid_are_followed
+    place = folder("family")
+    program = Program.new("family.rb", place, RUBY)
+    stranger = Program.new("busy.rb", 20)
+    profiler = Profiler.start("-p", program.pid, "-F", 199, "--stats=json")
+    program.run
+    profiler.stop
+    pids = Dir.children(place).map { |name| JSON.parse(File.read(File.join(place, name)))["pid"] }
+    program.finish
+    stranger.finish
+    assert_code 0, profiler
+    assert_equal 6, pids.size
+    assert_empty pids - profiler.profile.samples.map(&:pid)
+    refute_includes profiler.profile.samples.map(&:pid), stranger.pid
+    assert_empty profiler.profile.samples.map(&:pid).uniq - pids - [program.pid] - ended(profiler)
+  end
+
+  # Such as the one that became a zombie.
+  def ended(profiler) = profiler.stats["processes"].select { |p| p["ended"] }.map { |p| p["pid"] }
+end
+
+# C64: the main thread is gone, others live.
+class TestLeaderless < E2E
+  once(:seen) do
+    before = Program.new("leaderless.rb", "at once")
+    during = Program.new("leaderless.rb")
+    profiler = Profiler.start("-a", "-F", 499, "--stats=json")
+    [during, before].each(&:run)
+    ps = JSON.parse(Profiler.run("ps", "--json").out)["processes"]
+    dump = Profiler.run("dump", "-p", before.pid, "--json")
+    profiler.stop
+    alone = Profiler.start("-p", before.pid)
+    alone.stop
+    programs = { "before" => before, "during" => during }
+    truth = programs.transform_values(&:truth)
+    programs.each_value(&:finish)
+    assert_code 0, profiler
+    { profiler: profiler, programs: programs, truth: truth, ps: ps, dump: dump, alone: alone }
+  end
+
+  %w[before during].each do |kind|
+    define_method("test_main_thread_gone_#{kind}_the_recording") do
+      mine = seen[:profiler].profile.of(seen[:programs][kind].pid).select { |s| s.tid == seen[:truth][kind]["tid"] }
+      assert_in_delta 300_000_000, mine.select { |s| s.frame?("Object#orphan_work") }.sum(&:cpu), 12_000_000,
+                      mine.map(&:names).inspect[0, 300]
+      assert_equal ["orphan"], mine.map(&:thread).uniq
+      assert_closes seen[:profiler], seen[:programs][kind].pid
+    end
+
+    define_method("test_main_thread_gone_#{kind}_is_in_ps") do
+      row = seen[:ps].find { |p| p["pid"] == seen[:programs][kind].pid }
+      assert row, "it is not in ps"
+      assert_equal [true, "proved"], row.values_at("ok", "proof"), row.inspect
+    end
+  end
+
+  def test_dump_shows_the_other_thread
+    assert_code 0, seen[:dump]
+    threads = JSON.parse(seen[:dump].out)["processes"][0]["threads"]
+    assert_includes threads.map { |t| t["name"] }, "orphan"
+  end
+
+  def test_as_a_target
+    assert_code 0, seen[:alone]
+  end
+end
+
+# C66: processes that hardly live, in a cgroup that says what they used.
+class TestShortLived < E2E
+  SECONDS = 5
+
+  once(:seen) do
+    in_cgroup do |place|
+      link = File.join(folder("bin"), "rbprof-short")
+      File.symlink(RUBY, link)
+      profiler = Profiler.start("-a", "-F", 199, "--stats=json")
+      used = usage(place)
+      loops = Array.new(Etc.nprocessors) { start_loop(place, link, Clock.now + SECONDS) }
+      loops.each { |pid| assert Children.wait(pid, SECONDS + 20)&.success? }
+      used = usage(place) - used
+      sleep 0.3
+      profiler.stop
+      assert_code 0, profiler
+      { profiler: profiler, used: used,
+        samples: profiler.profile.samples.select { |s| s.labels["process"].start_with?("rbprof-short ") } }
+    end
+  end
+
+  # Until its time has come, by a shell that starts nothing else.
+  def start_loop(place, ruby, limit)
+    script = 'echo $$ >"$0/cgroup.procs"; while read -r now rest </proc/uptime; [ "${now%.*}" -lt "$1" ]; do ' \
+             '"$2" -e "def short_work = 1_000_000.times {}; short_work"; done'
+    uptime = File.read("/proc/uptime").to_f + limit - Clock.now
+    Children.spawn("bash", "-c", script, place, uptime.ceil.to_s, ruby)
+  end
+
+  # A cgroup whose CPU is counted: version 2 counts always, of version 1 it is cpuacct.
+  def in_cgroup
+    mount = File.readlines("/proc/mounts").map(&:split)
+                .select { |m| m[2] == "cgroup2" || (m[2] == "cgroup" && m[3].split(",").include?("cpuacct")) }
+                .min_by { |m| m[2] == "cgroup2" ? 0 : 1 } or skip "no cgroup that counts CPU"
+    place = File.join(mount[1], "rbprof-e2e-#{Process.pid}")
+    begin
+      Dir.mkdir(place)
+    rescue SystemCallError => e
+      skip "no cgroup can be made: #{e.message}"
+    end
+    yield place
+  ensure
+    Children.end_all
+    Dir.rmdir(place) if place && Dir.exist?(place)
+  end
+
+  def usage(place)
+    file = File.join(place, "cpuacct.usage")
+    return File.read(file).to_i if File.exist?(file)
+
+    File.read(File.join(place, "cpu.stat"))[/^usage_usec (\d+)/, 1].to_i * 1_000
+  end
+
+  def share(part, whole) = (100.0 * part / whole).round(2)
+
+  def report
+    cpu = seen[:samples].sum(&:cpu)
+    unknown = seen[:samples].select { |s| s.frame?("(runtime not yet known)") }.sum(&:cpu)
+    { processes: seen[:samples].map(&:pid).uniq.size, cpu_of_the_cgroup: share(cpu, seen[:used]),
+      not_yet_known: share(unknown, cpu), without_name: share(frames[1], frames[0]) }
+  end
+
+  # How many frames were sampled, and how many of them have no name.
+  def frames
+    weights = seen[:samples].flat_map { |s| s.stack.map { |f| [f.name, s.values["cpu-samples"]] } }
+    lost = weights.select { |name, _| ["(unreadable)", "(gone)"].include?(name) }
+    [weights.sum(&:last), lost.sum(&:last)]
+  end
+
+  def test_their_cpu_is_in_the_profile
+    puts "\nshort-lived: #{report} (percent)" if ENV["VERBOSE"]
+    assert_operator seen[:samples].map(&:pid).uniq.size, :>, 10
+    assert_operator report[:cpu_of_the_cgroup], :>=, 95, report
+    assert_operator report[:cpu_of_the_cgroup], :<=, 100.5, report
+  end
+
+  def test_their_runtime_is_known
+    assert_operator report[:not_yet_known], :<=, 5, report
+    assert seen[:samples].any? { |s| s.frame?("Object#short_work") }
+  end
+
+  def test_their_frames_are_named
+    lost = seen[:samples].select { |s| (s.names & ["(unreadable)", "(gone)"]).any? }
+    assert_operator report[:without_name], :<=, 0.5,
+                    "#{report} #{lost.map { |s| [s.values["cpu-samples"], s.names] }.sort_by { |n, _| -n }.first(10)}"
+  end
+
+  def test_they_close
+    assert_closes seen[:profiler]
+  end
+end
+
+# What others do on the host costs us little: a bound far above what is measured elsewhere.
+class TestLoad < E2E
+  SECONDS = 4
+
+  # CPU of the profiler itself, percent of one CPU.
+  def own_cpu(profiler)
+    used = lambda do
+      File.read("/proc/#{profiler.pid}/stat").rpartition(")").last.split.values_at(11, 12).sum(&:to_i) /
+        Etc.sysconf(Etc::SC_CLK_TCK).to_f
+    end
+    from, started = used.call, Clock.now
+    yield
+    100 * (used.call - from) / (Clock.now - started)
+  end
+
+  def test_very_many_mappings
+    limit = File.read("/proc/sys/vm/max_map_count").to_i
+    skip "vm.max_map_count is #{limit}" if limit < 25_000
+    program = Program.new("many_mappings.rb", 20_000)
+    profiler = Profiler.start("-a", "--stats=json")
+    percent = own_cpu(profiler) { program.go && sleep(SECONDS) }
+    program.instance_variable_get(:@input).puts("enough")
+    program.expect("done")
+    profiler.stop
+    program.finish
+    puts format("\nour CPU beside 20,000 mappings: %.2f %%", percent) if ENV["VERBOSE"]
+    assert_operator program.truth["mappings"], :>, 20_000
+    assert_operator percent, :<, 10
+    assert_cpu program.truth["process_ns"], profiler.profile.of(program.pid).sum(&:cpu), "process"
+    assert profiler.profile.of(program.pid).any? { |s| s.frame?("Object#busy_work") }
+  end
+
+  def test_short_processes_of_others
+    path = File.join(folder("compiled"), "start_many")
+    skip "no C compiler" unless system("gcc", "-O1", "-o", path, File.join(PROGRAMS, "start_many.c"))
+    program = Program.new("busy.rb", 30)
+    profiler = Profiler.start("-a", "--stats=json")
+    took, output = IO.pipe
+    percent = own_cpu(profiler) do
+      pid = Children.spawn(path, "500", SECONDS.to_s, "/bin/true", out: output)
+      output.close
+      assert Children.wait(pid, SECONDS * 10)&.success?
+    end
+    profiler.stop
+    program.finish
+    milliseconds = took.read.to_i
+    puts format("\nour CPU beside %d processes/s: %.2f %%", 500 * SECONDS * 1_000 / milliseconds, percent) if ENV["VERBOSE"]
+    assert_operator percent, :<, 10
+    assert profiler.profile.of(program.pid).any? { |s| s.frame?("Object#busy_work") }
+    assert_closes profiler, program.pid
+  end
+end
