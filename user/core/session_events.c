@@ -9,7 +9,8 @@
 #include "log.h"
 
 /* Stacks remembered; past that they are forgotten, and the kernel side sends them anew. */
-#define MAX_STACKS (RBPROF_MAX_KNOWN_STACKS / 2)
+#define MAX_STACKS	(RBPROF_MAX_KNOWN_STACKS / 2)
+#define MAX_STACK_BYTES (8 << 20)
 
 static void count(struct tracked_process *process, enum rbprof_error error)
 {
@@ -54,6 +55,7 @@ static void forget_stacks(struct session *session)
 		HASH_DEL(session->stacks, stack);
 		free(stack);
 	}
+	session->stack_bytes = 0;
 }
 
 static struct session_stack *find_stack(struct session *session, const struct rbprof_sample *sample)
@@ -69,11 +71,12 @@ static struct session_stack *keep_stack(struct session *session, const struct rb
 	size_t size = sample->frame_count * sizeof(struct rbprof_frame);
 	struct session_stack *stack;
 
-	if (HASH_COUNT(session->stacks) >= MAX_STACKS)
+	if (HASH_COUNT(session->stacks) >= MAX_STACKS || session->stack_bytes > MAX_STACK_BYTES)
 		forget_stacks(session);
 	stack = malloc(sizeof(*stack) + size);
 	if (!stack)
 		return NULL;
+	session->stack_bytes += sizeof(*stack) + size;
 	memset(stack, 0, sizeof(*stack));
 	stack->hash = sample->stack_hash;
 	stack->serial = sample->event.serial;

@@ -45,6 +45,7 @@ struct session {
 
 	struct tracked_process *processes; /* by serial */
 	struct session_stack *stacks;
+	size_t stack_bytes;
 	struct session_member *tree; /* with targets that are followed: pids and COMMAND */
 	bool follows_tree;
 	bool must_scan;	     /* mapping records were lost */

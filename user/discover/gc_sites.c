@@ -7,11 +7,11 @@
 #include "gc_sites_code.h"
 #include "gc_sites_passage.h"
 
-#define MAX_PASSAGES   32  /* loads of the two events in the file */
-#define CONSTANT_BYTES 5   /* mov $event,%esi */
-#define CALL_BYTES     5   /* call, jmp rel32 */
-#define MAX_EVENT_WAY  64  /* bytes from the load of an event to the call */
-#define MAX_CALLS      128 /* of the hooks, for whatever event */
+#define MAX_PASSAGES   32	    /* loads of the two events in the file */
+#define CONSTANT_BYTES 5	    /* mov $event,%esi */
+#define MAX_EVENT_WAY  64	    /* bytes from the load of an event to the call */
+#define CHUNK_BYTES    (32UL << 10) /* looked through for all patterns while it is cached */
+#define MAX_CALLS      128	    /* of the hooks, for whatever event */
 #define ENDBR64_BYTES  4
 
 struct search {
@@ -21,9 +21,43 @@ struct search {
 	struct gc_passage passages[MAX_PASSAGES];
 	unsigned int passage_count;
 	struct runtime_gc_sites sites;
+	unsigned int calls; /* of the function that runs the hooks */
 	bool is_guarded;
 	int64_t hooks_offset;
 };
+
+/* The loads of an event that start in a part of the bytes, into any register. */
+static const char *take_loads(struct search *search, uint32_t event, const unsigned char *bytes,
+			      uint64_t address, size_t offset, size_t size)
+{
+	const size_t last = CONSTANT_BYTES - 1;
+	size_t end = size - offset > CHUNK_BYTES ? offset + CHUNK_BYTES : size;
+
+	if (size < CONSTANT_BYTES)
+		return NULL;
+	if (end > size - last)
+		end = size - last;
+	while (offset < end) {
+		/* The highest byte of an event is rarer than the first of the instruction. */
+		const unsigned char *found =
+			memchr(bytes + offset + last, (int)(event >> 24), end - offset);
+		uint32_t value;
+
+		if (!found)
+			break;
+		offset = (size_t)(found - bytes) - last;
+		memcpy(&value, bytes + offset + 1, sizeof(value));
+		if (value == event && (bytes[offset] & 0xf8) == 0xb8) {
+			if (search->passage_count == MAX_PASSAGES)
+				return "too many uses of the events";
+			if (gc_passage__read(search->code, address + offset, event,
+					     &search->passages[search->passage_count]))
+				search->passage_count++;
+		}
+		offset++;
+	}
+	return NULL;
+}
 
 /* All calls with one of the events, those of others that use the same number among them. */
 static const char *find_passages(struct search *search)
@@ -32,21 +66,14 @@ static const char *find_passages(struct search *search)
 	size_t size;
 	const unsigned char *bytes = gc_code__bytes(search->code, &address, &size);
 
-	for (size_t i = 0; i + CONSTANT_BYTES <= size; i++) {
-		uint32_t event;
+	const char *why = NULL;
 
-		if ((bytes[i] & 0xf8) != 0xb8)
-			continue;
-		memcpy(&event, bytes + i + 1, sizeof(event));
-		if (event != GC_EVENT_ENTER && event != GC_EVENT_EXIT)
-			continue;
-		if (search->passage_count == MAX_PASSAGES)
-			return "too many uses of the events";
-		if (gc_passage__read(search->code, address + i, event,
-				     &search->passages[search->passage_count]))
-			search->passage_count++;
+	for (size_t offset = 0; offset < size && !why; offset += CHUNK_BYTES) {
+		why = take_loads(search, GC_EVENT_ENTER, bytes, address, offset, size);
+		if (!why)
+			why = take_loads(search, GC_EVENT_EXIT, bytes, address, offset, size);
 	}
-	return NULL;
+	return why;
 }
 
 static bool is_same_hook(const struct gc_passage *a, const struct gc_passage *b)
@@ -93,59 +120,86 @@ static const char *keep_hook_calls(struct search *search)
 	return NULL;
 }
 
-/* Whether some single event is loaded shortly before a call. */
-static bool has_constant_event(const unsigned char *bytes, size_t call)
+/* The event that is loaded last before a call, one bit, or 0. */
+static uint32_t event_before(const unsigned char *bytes, size_t call)
 {
 	size_t first = call > MAX_EVENT_WAY ? call - MAX_EVENT_WAY : 0;
 
-	for (size_t i = first; i + CONSTANT_BYTES <= call; i++) {
+	for (size_t i = call; i-- > first;) {
 		uint32_t event;
 
-		if ((bytes[i] & 0xf8) != 0xb8)
+		if (call - i < CONSTANT_BYTES || (bytes[i] & 0xf8) != 0xb8)
 			continue;
 		memcpy(&event, bytes + i + 1, sizeof(event));
 		if (event && !(event & (event - 1)))
-			return true;
+			return event;
 	}
+	return 0;
+}
+
+static bool is_passage(const struct search *search, uint64_t call)
+{
+	for (unsigned int i = 0; i < search->passage_count; i++)
+		if (search->passages[i].call == call)
+			return true;
 	return false;
 }
 
 /*
- * An event that comes to the hooks in another way, from a variable or by a jump, could be one of
- * the two: then not all places would be known.
+ * Each call of the hooks must have an event that is known, and those with one of the two must be
+ * among the passages: else some places would be missing.
  */
-static const char *check_all_calls(const struct search *search)
+static bool is_known_call(struct search *search, const struct gc_code_transfer *call)
 {
-	uint64_t address, target = search->passages[0].target;
+	uint64_t address;
 	size_t size;
 	const unsigned char *bytes = gc_code__bytes(search->code, &address, &size);
-	unsigned int calls = 0;
+	uint32_t event = call->kind == GC_CODE_BRANCH ? 0 : event_before(bytes, call->offset);
 
-	for (size_t i = 0; i + CALL_BYTES <= size; i++) {
-		int32_t distance;
-		bool is_branch = i && (bytes[i] & 0xf0) == 0x80 && bytes[i - 1] == 0x0f;
+	if (++search->calls > MAX_CALLS || !event)
+		return false;
+	return (event != GC_EVENT_ENTER && event != GC_EVENT_EXIT) ||
+	       is_passage(search, address + call->offset);
+}
 
-		if (bytes[i] != 0xe8 && bytes[i] != 0xe9 && !is_branch)
-			continue;
-		memcpy(&distance, bytes + i + 1, sizeof(distance));
-		if (address + i + CALL_BYTES + (uint64_t)(int64_t)distance != target)
-			continue;
-		if (bytes[i] != 0xe8)
-			return "a jump to the function that runs the hooks";
-		if (++calls > MAX_CALLS || !has_constant_event(bytes, i))
+static const char *take_transfers(struct search *search, unsigned char first_byte, size_t offset,
+				  int function_count)
+{
+	size_t end = offset + CHUNK_BYTES;
+	struct gc_code_transfer transfer;
+
+	for (; gc_code__next_transfer(search->code, first_byte, offset, end, &transfer);
+	     offset = transfer.offset + 1) {
+		if (transfer.target == search->passages[0].target &&
+		    !is_known_call(search, &transfer))
 			return "an event that is passed to the hooks in an unknown way";
+		if (gc_code__load_jumper(search->code, &transfer, function_count))
+			return "jumps from too much other code";
 	}
 	return NULL;
 }
 
+/* Loads the functions of the passages and what jumps into them, and checks all calls. */
 static const char *load_functions(struct search *search)
 {
+	const char *why = NULL;
+	uint64_t address;
+	size_t size;
+	int count;
+
+	gc_code__bytes(search->code, &address, &size);
 	for (unsigned int i = 0; i < search->passage_count; i++)
 		if (gc_code__load(search->code, search->passages[i].constant))
 			return "a function that cannot be decoded";
-	if (gc_code__load_jumpers(search->code))
-		return "jumps from too much other code";
-	return NULL;
+	count = gc_code__function_count(search->code);
+	for (size_t offset = 0; offset < size && !why; offset += CHUNK_BYTES) {
+		why = take_transfers(search, 0xe8, offset, count);
+		if (!why)
+			why = take_transfers(search, 0xe9, offset, count);
+		if (!why)
+			why = take_transfers(search, 0x0f, offset, count);
+	}
+	return why;
 }
 
 /* Instructions that the kernel emulates instead of running a copy of them (arch/x86, uprobes.c). */
@@ -213,11 +267,9 @@ static const char *add_passage(struct search *search, const struct gc_passage *p
 
 static const char *decode(struct search *search)
 {
-	const char *why = load_functions(search);
+	const char *why = NULL;
 	bool may_be_unguarded;
 
-	if (why)
-		return why;
 	/* Exported since 3.4, for collectors that are loaded; it looks at the hooks itself. */
 	may_be_unguarded =
 		gc_code__target_is(search->code, search->passages[0].target, "rb_gc_event_hook");
@@ -266,7 +318,7 @@ static const char *find(struct search *search)
 	if (!why)
 		why = keep_hook_calls(search);
 	if (!why)
-		why = check_all_calls(search);
+		why = load_functions(search);
 	if (why)
 		return why;
 	has_symbols = has_functions(search);

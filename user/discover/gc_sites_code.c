@@ -4,12 +4,18 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #define MAX_INSTRUCTIONS   32768
 #define MAX_FUNCTIONS	   64
 #define MAX_FUNCTION_BYTES (128UL << 10)
 #define MAX_FUNCTION_TABLE (1UL << 20) /* entries */
 #define INSTRUCTION_MAX	   15
+#define DISTANCE_BYTES	   4
+
+#define OPCODE_CALL	 0xe8
+#define OPCODE_JUMP	 0xe9
+#define OPCODE_TWO_BYTES 0x0f /* 0x0f 0x8x: jcc */
 
 /* Encodings of .eh_frame_hdr, Linux Standard Base: 4 bytes, unsigned, and signed from its start. */
 #define EH_UDATA4	  0x03
@@ -33,7 +39,7 @@ struct gc_code {
 	cs_insn *scratch;
 	unsigned char *bytes;
 	uint64_t address;
-	size_t size;
+	size_t size, mapped_size;
 	struct function_entry *table;
 	uint64_t table_address;
 	size_t table_count;
@@ -55,9 +61,14 @@ static int load_segment(struct gc_code *code, uint64_t address)
 	if (!segment || !(segment->p_flags & PF_X) || segment->p_filesz > ELF_FILE_TABLE_MAX ||
 	    segment->p_filesz > code->file->size || !segment->p_filesz)
 		return -ENOENT;
-	code->bytes = malloc(segment->p_filesz);
-	if (!code->bytes)
+	/* All of it is read: one fault for all pages instead of one for each. */
+	code->bytes = mmap(NULL, segment->p_filesz, PROT_READ | PROT_WRITE,
+			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+	if (code->bytes == MAP_FAILED) {
+		code->bytes = NULL;
 		return -ENOMEM;
+	}
+	code->mapped_size = segment->p_filesz;
 	got = elf_file__read_some(code->file, segment->p_vaddr, code->bytes, segment->p_filesz);
 	if (got <= 0)
 		return got < 0 && got != -EFAULT ? (int)got : -ENOENT;
@@ -135,7 +146,8 @@ void gc_code__close(struct gc_code *code)
 	free(code->jumps);
 	free(code->instructions);
 	free(code->table);
-	free(code->bytes);
+	if (code->bytes)
+		munmap(code->bytes, code->mapped_size);
 	free(code);
 }
 
@@ -250,30 +262,53 @@ static const struct function *function_of(const struct gc_code *code, uint64_t a
 	return NULL;
 }
 
-int gc_code__load_jumpers(struct gc_code *code)
+bool gc_code__next_transfer(const struct gc_code *code, unsigned char first_byte, size_t offset,
+			    size_t end, struct gc_code_transfer *ret_transfer)
 {
-	int count = code->function_count, error = 0;
+	bool is_branch = first_byte == OPCODE_TWO_BYTES;
+	size_t size = DISTANCE_BYTES + 1 + is_branch;
 
-	/* jmp rel32 and jcc rel32: the short ones do not reach another function's parts. */
-	for (size_t i = 1; i + 5 <= code->size && !error; i++) {
-		bool is_branch = (code->bytes[i] & 0xf0) == 0x80 && code->bytes[i - 1] == 0x0f;
-		uint64_t from = code->address + i - is_branch, target;
+	if (code->size < size)
+		return false;
+	if (end > code->size - size + 1)
+		end = code->size - size + 1;
+	while (offset < end) {
+		const unsigned char *found = memchr(code->bytes + offset, first_byte, end - offset);
 		int32_t distance;
 
-		if (!is_branch && code->bytes[i] != 0xe9)
+		if (!found)
+			return false;
+		offset = (size_t)(found - code->bytes);
+		if (is_branch && (found[1] & 0xf0) != 0x80) {
+			offset++;
 			continue;
-		memcpy(&distance, code->bytes + i + 1, sizeof(distance));
-		target = code->address + i + 5 + (uint64_t)(int64_t)distance;
-		if (!contains(code, target))
-			continue;
-		const struct function *into = function_of(code, target, count);
-
-		/* To the start of a function: a call in disguise, of no interest. */
-		if (!into || target == into->start || (from >= into->start && from < into->end))
-			continue;
-		error = gc_code__load(code, from);
+		}
+		memcpy(&distance, found + size - DISTANCE_BYTES, sizeof(distance));
+		ret_transfer->offset = offset;
+		ret_transfer->target = code->address + offset + size + (uint64_t)(int64_t)distance;
+		ret_transfer->kind = is_branch			 ? GC_CODE_BRANCH
+				     : first_byte == OPCODE_CALL ? GC_CODE_CALL
+								 : GC_CODE_JUMP;
+		return true;
 	}
-	return error;
+	return false;
+}
+
+int gc_code__load_jumper(struct gc_code *code, const struct gc_code_transfer *transfer, int count)
+{
+	const struct function *into = function_of(code, transfer->target, count);
+	uint64_t from = code->address + transfer->offset;
+
+	/* To the start of a function: a call in disguise, of no interest. */
+	if (!into || transfer->target == into->start || transfer->kind == GC_CODE_CALL ||
+	    (from >= into->start && from < into->end))
+		return 0;
+	return gc_code__load(code, from);
+}
+
+int gc_code__function_count(const struct gc_code *code)
+{
+	return code->function_count;
 }
 
 int gc_code__find(const struct gc_code *code, uint64_t address)
@@ -431,33 +466,76 @@ bool gc_code__writes(const struct gc_code *code, const cs_insn *instruction, uns
 	return false;
 }
 
+/* The word of the GOT that a stub of the procedure linkage table jumps through. */
+static bool stub_slot(struct gc_code *code, uint64_t address, uint64_t *ret_slot)
+{
+	const cs_insn *instruction = gc_code__decode(code, address);
+	const cs_x86_op *operand;
+
+	if (instruction && instruction->id == X86_INS_ENDBR64)
+		instruction = gc_code__decode(code, address + instruction->size);
+	if (!instruction || instruction->id != X86_INS_JMP)
+		return false;
+	operand = &instruction->detail->x86.operands[0];
+	if (operand->type != X86_OP_MEM || operand->mem.base != X86_REG_RIP ||
+	    operand->mem.index != X86_REG_INVALID)
+		return false;
+	*ret_slot = instruction->address + instruction->size + (uint64_t)operand->mem.disp;
+	return true;
+}
+
+bool gc_code__is_function(struct gc_code *code, uint64_t address)
+{
+	struct function function;
+	uint64_t slot;
+
+	return stub_slot(code, address, &slot) ||
+	       (find_bounds(code, address, &function) == 0 && function.start == address);
+}
+
 bool gc_code__target_is(struct gc_code *code, uint64_t target, const char *name)
 {
+	const Elf64_Rela *relocation;
 	Elf64_Sym symbol;
+	uint64_t slot;
 
 	if (elf_file__dynamic_symbol(code->file, name, &symbol) == 0 && symbol.st_value == target)
 		return true;
-	for (int i = 0; i < 2; i++) {
-		const cs_insn *instruction = gc_code__decode(code, target);
-		const Elf64_Rela *relocation;
-		const cs_x86_op *operand;
+	if (!stub_slot(code, target, &slot))
+		return false;
+	relocation = elf_file__relocation_at(code->file, slot);
+	return relocation && elf_file__symbol_is_named(
+				     code->file, (uint32_t)ELF64_R_SYM(relocation->r_info), name);
+}
 
-		if (!instruction)
+static bool returns(struct gc_code *code, int call)
+{
+	static const char *const names[] = { "rb_bug", "__stack_chk_fail", "abort" };
+	uint64_t target = code->instructions[call].target;
+
+	for (size_t i = 0; target && i < sizeof(names) / sizeof(names[0]); i++)
+		if (gc_code__target_is(code, target, names[i]))
 			return false;
-		if (instruction->id == X86_INS_ENDBR64) {
-			target += instruction->size;
-			continue;
-		}
-		operand = &instruction->detail->x86.operands[0];
-		if (instruction->id != X86_INS_JMP || operand->type != X86_OP_MEM ||
-		    operand->mem.base != X86_REG_RIP || operand->mem.index != X86_REG_INVALID)
-			return false;
-		relocation = elf_file__relocation_at(code->file,
-						     instruction->address + instruction->size +
-							     (uint64_t)operand->mem.disp);
-		return relocation &&
-		       elf_file__symbol_is_named(code->file,
-						 (uint32_t)ELF64_R_SYM(relocation->r_info), name);
-	}
-	return false;
+	return true;
+}
+
+static bool is_padding(struct gc_code *code, int index)
+{
+	const cs_insn *instruction = gc_code__decode(code, code->instructions[index].address);
+
+	return instruction && instruction->id == X86_INS_NOP &&
+	       gc_code__jump_to(code, code->instructions[index].address, 0) == GC_CODE_NONE;
+}
+
+int gc_code__from_above(struct gc_code *code, int index)
+{
+	int above = gc_code__previous(code, index), last = above;
+
+	while (last != GC_CODE_NONE && is_padding(code, last))
+		last = gc_code__previous(code, last);
+	if (last == GC_CODE_NONE || code->instructions[last].kind == GC_CODE_JUMP ||
+	    code->instructions[last].kind == GC_CODE_END ||
+	    (code->instructions[last].kind == GC_CODE_CALL && !returns(code, last)))
+		return GC_CODE_NONE;
+	return above;
 }

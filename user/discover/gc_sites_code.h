@@ -44,15 +44,34 @@ void gc_code__close(struct gc_code *code);
 const unsigned char *gc_code__bytes(const struct gc_code *code, uint64_t *ret_address,
 				    size_t *ret_size);
 
+/* A transfer of control to a fixed target by a distance of 32 bits, seen anywhere in the bytes. */
+struct gc_code_transfer {
+	size_t offset; /* of the instruction in the bytes */
+	uint64_t target;
+	uint8_t kind; /* GC_CODE_BRANCH, GC_CODE_JUMP or GC_CODE_CALL */
+};
+
+/*
+ * The next one at or after the offset and before the end whose first byte is this: 0xe8 (calls),
+ * 0xe9 (jumps) or 0x0f (conditional jumps). What looks like one may be part of another instruction.
+ * False: no more.
+ */
+bool gc_code__next_transfer(const struct gc_code *code, unsigned char first_byte, size_t offset,
+			    size_t end, struct gc_code_transfer *ret_transfer);
+
 /*
  * Decodes the function (or part of one) that the address is in, unless it is there already. 0, or
  * -ENOENT: no such function, or more code than is looked at.
  */
 int gc_code__load(struct gc_code *code, uint64_t address);
 
-/* Loads whatever code outside jumps into functions that are loaded now, once. As gc_code__load().
+/*
+ * Loads the function that jumps into the middle of one of the first `count` functions loaded, if
+ * the transfer is such a jump: parts of a function that the compiler has split do. As
+ * gc_code__load().
  */
-int gc_code__load_jumpers(struct gc_code *code);
+int gc_code__load_jumper(struct gc_code *code, const struct gc_code_transfer *transfer, int count);
+int gc_code__function_count(const struct gc_code *code);
 
 /* Index of the instruction that starts at the address, or GC_CODE_NONE. */
 int gc_code__find(const struct gc_code *code, uint64_t address);
@@ -63,6 +82,12 @@ const struct gc_code_instruction *gc_code__at(const struct gc_code *code, int in
 /* The instruction behind or before it in the file, of the same function; or GC_CODE_NONE. */
 int gc_code__next(const struct gc_code *code, int index);
 int gc_code__previous(const struct gc_code *code, int index);
+
+/*
+ * The instruction that runs into it from above: none behind a jump, a return or a call of a
+ * function known not to return, with or without padding between them.
+ */
+int gc_code__from_above(struct gc_code *code, int index);
 
 /* The first jump at or after the index `from` that leads to the address, or GC_CODE_NONE. */
 int gc_code__jump_to(struct gc_code *code, uint64_t address, int from);
@@ -75,6 +100,9 @@ bool gc_code__writes(const struct gc_code *code, const cs_insn *instruction, uns
 
 /* Whether two names are parts of one general register. */
 bool gc_code__same_register(unsigned int a, unsigned int b);
+
+/* Whether a function, or a split-off part of one, or a stub of an imported one starts there. */
+bool gc_code__is_function(struct gc_code *code, uint64_t address);
 
 /* Whether the target of a call is the stub of an imported function of this name, or itself. */
 bool gc_code__target_is(struct gc_code *code, uint64_t target, const char *name);

@@ -120,7 +120,7 @@ static bool set_before(struct search *search, int index, int depth)
 {
 	struct gc_code *code = search->code;
 	uint64_t address = gc_code__at(code, index)->address;
-	int from = gc_code__jump_to(code, address, 0), previous = gc_code__previous(code, index);
+	int from = gc_code__jump_to(code, address, 0), previous = gc_code__from_above(code, index);
 	bool is_reached = from != GC_CODE_NONE;
 
 	if (depth == MAX_DEPTH || search->steps++ == MAX_STEPS)
@@ -128,8 +128,7 @@ static bool set_before(struct search *search, int index, int depth)
 	for (; from != GC_CODE_NONE; from = gc_code__jump_to(code, address, from + 1))
 		if (!set_at_or_before(search, from, depth))
 			return false;
-	if (previous == GC_CODE_NONE || gc_code__at(code, previous)->kind == GC_CODE_JUMP ||
-	    gc_code__at(code, previous)->kind == GC_CODE_END)
+	if (previous == GC_CODE_NONE)
 		return is_reached;
 	return set_at_or_before(search, previous, depth);
 }

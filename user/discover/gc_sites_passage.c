@@ -37,16 +37,20 @@ bool gc_passage__read(struct gc_code *code, uint64_t address, uint32_t event,
 			return false;
 		x86 = &instruction->detail->x86;
 		if (instruction->id == X86_INS_CALL || instruction->id == X86_INS_JMP) {
+			uint64_t target = (uint64_t)x86->operands[0].imm;
+			bool is_call = instruction->id == X86_INS_CALL;
+
 			if (x86->operands[0].type != X86_OP_IMM)
 				return false;
-			if (instruction->id == X86_INS_CALL) {
+			/* Decoding the target makes the instruction at hand invalid. */
+			if (is_call || gc_code__is_function(code, target)) {
 				passage.call = address;
-				passage.target = (uint64_t)x86->operands[0].imm;
+				passage.target = target;
 				*ret_passage = passage;
 				return true;
 			}
 			passage.is_straight = false;
-			address = (uint64_t)x86->operands[0].imm;
+			address = target;
 			continue;
 		}
 		for (int j = 0; j < instruction->detail->groups_count; j++)
@@ -206,7 +210,7 @@ static bool collect_guards(struct guards *guards, int index)
 	for (int i = 0; i < MAX_STEPS_BACK; i++) {
 		uint64_t address = gc_code__at(code, index)->address;
 		int from = gc_code__jump_to(code, address, 0);
-		int previous = gc_code__previous(code, index);
+		int previous = gc_code__from_above(code, index);
 		bool is_reached = from != GC_CODE_NONE;
 
 		for (; from != GC_CODE_NONE; from = gc_code__jump_to(code, address, from + 1)) {
@@ -217,8 +221,7 @@ static bool collect_guards(struct guards *guards, int index)
 				return false;
 			}
 		}
-		if (previous == GC_CODE_NONE || gc_code__at(code, previous)->kind == GC_CODE_JUMP ||
-		    gc_code__at(code, previous)->kind == GC_CODE_END)
+		if (previous == GC_CODE_NONE)
 			return is_reached;
 		if (gc_code__at(code, previous)->kind == GC_CODE_BRANCH)
 			return take_guard(guards, previous, false);

@@ -2,8 +2,8 @@
 # frozen_string_literal: true
 
 # One of every way in which a process comes to be: a child, a child of a thread, a daemon, one that
-# executes another Ruby in its place, one that was forked while Ruby was busy with threads. Each
-# says what CPU its own clock shows, and waits. A zombie lies beside them.
+# executes another Ruby in its place, a grandchild. Each says that it is done, and waits, so that
+# its clock can be read. A zombie lies beside them.
 #	family.rb FOLDER [COMMAND-TO-EXECUTE...]
 require_relative "plain"
 
@@ -17,10 +17,9 @@ def parent_work
   burn(0.3)
 end
 
-# The truth of this process, whole or not at all; then it waits for the end of the input.
-def say(kind, more = {})
-  truth = { pid: Process.pid, process_ns: process_cpu_now }.merge(more)
-  File.write(File.join(PLACE, ".#{kind}"), JSON.generate(truth))
+# That it is done; then it waits for the end of the input.
+def say(kind)
+  File.write(File.join(PLACE, ".#{kind}"), JSON.generate(pid: Process.pid))
   File.rename(File.join(PLACE, ".#{kind}"), File.join(PLACE, kind))
   $stdin.read
   exit!(0)
@@ -45,7 +44,6 @@ end
 def executed
   fork do
     own_work
-    ENV["BEFORE_NS"] = process_cpu_now.to_s
     exec(*ARGV, File.join(__dir__, "family_next.rb"), PLACE, "executed")
   end
 end
@@ -64,5 +62,5 @@ pids = [child, child_of_thread, executed, grandchild]
 Process.wait(daemon)
 parent_work
 sleep 0.02 until Dir.children(PLACE).reject { |name| name.start_with?(".") }.size >= 6
-done(pid: Process.pid, process_ns: process_cpu_now - from)
+done(pid: Process.pid, before_ns: from)
 pids.each { |pid| Process.wait(pid) }

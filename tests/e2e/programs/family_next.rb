@@ -10,8 +10,7 @@ def next_work
 end
 
 next_work
-text = JSON.generate(pid: Process.pid, process_ns: process_cpu_now, script_ns: process_cpu_now - from,
-                     before_ns: ENV["BEFORE_NS"].to_i, version: RUBY_VERSION)
+text = JSON.generate(pid: Process.pid, script_ns: process_cpu_now - from, version: RUBY_VERSION)
 File.write(File.join(ARGV[0], ".#{ARGV[1]}"), text)
 File.rename(File.join(ARGV[0], ".#{ARGV[1]}"), File.join(ARGV[0], ARGV[1]))
 $stdin.read
