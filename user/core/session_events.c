@@ -165,8 +165,13 @@ static void name_thread(struct session *session, struct tracked_process *process
 		return;
 	name = names__thread(process->names, sample->thread, sample->thread_name,
 			     process->is_forked && process->forked_tid == thread->tid, &sample->gc);
-	if (name == PROFILE_NONE)
-		return; /* it keeps the one it had; a thread that ends may have none to read */
+	if (name == PROFILE_NONE) {
+		/* A native thread may have gone on to another Ruby thread, or have a new name. */
+		if (thread->name_thread != sample->thread ||
+		    thread->name_value != sample->thread_name)
+			thread->last_name = PROFILE_NONE;
+		return;
+	}
 	/* From 3.3 on a native thread belongs to one Ruby thread, unless they are M:N. */
 	if (thread->name_thread && thread->name_thread != sample->thread &&
 	    process->found.runtime->layout.th__nt != RUBY_NO_FIELD)
