@@ -18,34 +18,86 @@
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
+/* Whether the reader should look at a sample at once: a name in it may soon be freed. */
+static __always_inline bool is_urgent(const struct rbprof_sample *sample, const u64 *known_epoch,
+				      struct rbprof_cpu *cpu)
+{
+	u64 now;
+
+	if (!sample->frame_count)
+		return false;
+	if (known_epoch &&
+	    (*known_epoch == RBPROF_EPOCH_ANY || *known_epoch == rbprof_gc_epoch(&sample->gc)))
+		return false;
+	now = bpf_ktime_get_ns();
+	if (now - cpu->woken_ns <= RBPROF_WAKE_PAUSE_NS)
+		return false;
+	cpu->woken_ns = now;
+	return true;
+}
+
+/* Sends the sample in scratch; its clock goes on only if there is room for it. */
+static __always_inline void send_sample(struct task_struct *task, struct scratch *scratch,
+					struct thread_state *state, u64 serial, u64 now,
+					struct rbprof_cpu *cpu, struct rbprof_counters *c)
+{
+	struct rbprof_sample *sample = &scratch->sample;
+	u64 *known_epoch = NULL;
+	u32 size, frames = sample->frame_count;
+
+	if (!emit_room_for_samples())
+		goto lost;
+	sample->cpu_delta_ns = clock_delta(state, now, c);
+	if (frames)
+		known_epoch = bpf_map_lookup_elem(&known_stacks, &sample->stack_hash);
+	if (known_epoch) {
+		sample->flags |= RBPROF_SAMPLE_STACK_KNOWN;
+		frames = 0;
+	}
+	if (frames > RBPROF_MAX_FRAMES)
+		goto lost;
+	size = sizeof(*sample) + frames * sizeof(struct rbprof_frame);
+	emit_header(&sample->event, RBPROF_EVENT_SAMPLE, size, serial, task);
+	if (bpf_ringbuf_output(&events, sample, size,
+			       emit_wake(is_urgent(sample, known_epoch, cpu))))
+		goto lost;
+	clock_reported(state, now);
+	if (c)
+		__sync_fetch_and_add(&c->taken, 1);
+	return;
+lost:
+	count_error(c, RBPROF_E_LOST_SAMPLE);
+}
+
 /* The sampling timer, on every CPU. */
 SEC("perf_event")
 int on_tick(struct bpf_perf_event_data *ctx)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
-	u32 zero = 0, tgid = bpf_get_current_pid_tgid() >> 32, cpu = bpf_get_smp_processor_id();
-	struct rbprof_cpu *counts = bpf_map_lookup_elem(&cpus, &zero);
-	u64 *known, now;
+	u32 zero = 0, tgid = bpf_get_current_pid_tgid() >> 32, at = bpf_get_smp_processor_id();
+	struct rbprof_cpu *cpu = bpf_map_lookup_elem(&cpus, &zero);
 	struct rbprof_process *process;
-	struct rbprof_counters *c;
 	struct thread_state *state;
-	struct rbprof_sample *sample;
+	struct rbprof_counters *c;
 	struct scratch *scratch;
-	u32 size, flags = 0, known_frames;
-	bool urgent = true;
+	u64 now;
 
-	if (counts && task->pid)
-		counts->ticks++;
+	if (!cpu)
+		return 0;
+	if (task->pid)
+		cpu->ticks++;
 	process = bpf_map_lookup_elem(&processes, &tgid);
 	if (!process)
 		return 0;
 	c = bpf_map_lookup_elem(&counters, &process->serial);
 	if (c)
 		__sync_fetch_and_add(&c->fired, 1);
-	scratch = bpf_map_lookup_elem(&scratches, &cpu);
+	scratch = bpf_map_lookup_elem(&scratches, &at);
 	if (!scratch)
 		return 0;
 	now = clock_cpu(task);
+	scratch->sample.flags = 0;
+	scratch->sample.cpu = at;
 	state = bpf_task_storage_get(&threads, task, NULL, 0);
 	if (!state) {
 		state = thread_start(task, process->serial, now);
@@ -53,40 +105,12 @@ int on_tick(struct bpf_perf_event_data *ctx)
 			count_error(c, RBPROF_E_STORAGE_BUSY);
 			return 0;
 		}
-		flags |= RBPROF_SAMPLE_FIRST;
+		scratch->sample.flags = RBPROF_SAMPLE_FIRST;
 		count_error(c, RBPROF_E_THREAD_WITHOUT_START);
 	}
 	thread_attach(task, state, process, now, c);
-
-	sample = &scratch->sample;
-	sample->flags = flags;
-	sample->cpu = cpu;
 	sample_stack(process, state, scratch, c, task->thread.fsbase);
-	if (!emit_room_for_samples()) {
-		count_error(c, RBPROF_E_LOST_SAMPLE);
-		return 0;
-	}
-	sample->cpu_delta_ns = clock_delta(state, now, c);
-	known_frames = sample->frame_count;
-	known = bpf_map_lookup_elem(&known_stacks, &sample->stack_hash);
-	if (known && sample->stack_hash) {
-		sample->flags |= RBPROF_SAMPLE_STACK_KNOWN;
-		known_frames = 0;
-		urgent = *known != RBPROF_EPOCH_ANY && *known != rbprof_gc_epoch(&sample->gc);
-	} else if (!sample->frame_count) {
-		urgent = false;
-	}
-	if (known_frames > RBPROF_MAX_FRAMES)
-		return 0;
-	size = sizeof(*sample) + known_frames * sizeof(struct rbprof_frame);
-	emit_header(&sample->event, RBPROF_EVENT_SAMPLE, size, process->serial, task);
-	if (bpf_ringbuf_output(&events, sample, size, emit_wake(urgent))) {
-		count_error(c, RBPROF_E_LOST_SAMPLE);
-		return 0;
-	}
-	clock_reported(state, now);
-	if (c)
-		__sync_fetch_and_add(&c->taken, 1);
+	send_sample(task, scratch, state, process->serial, now, cpu, c);
 	return 0;
 }
 

@@ -21,7 +21,9 @@
 #define RBPROF_MAX_RUNTIMES	64
 #define RBPROF_MAX_KNOWN_STACKS 65536
 #define RBPROF_ENV_DEPTH	24 /* nested environments followed to find a method entry */
-#define RBPROF_COMM_LEN		16
+/* A reader that was woken is not woken again so soon: what it sees is much the same. */
+#define RBPROF_WAKE_PAUSE_NS 4000000
+#define RBPROF_COMM_LEN	     16
 /* Part of the ring that only events of processes and threads may use, not samples: 1/8. */
 #define RBPROF_RING_RESERVE_SHIFT 3
 
@@ -83,6 +85,7 @@ struct rbprof_cpu {
 	__u64 idle_ns;	     /* time without a task, up to idle_since_ns */
 	__u64 idle_since_ns; /* CLOCK_MONOTONIC; 0: not idle */
 	__u64 switches;	     /* 0: offset_ns is not known yet */
+	__u64 woken_ns;	     /* when a sample last woke the reader, CLOCK_MONOTONIC */
 };
 
 /* Read-only options of the programs. */
@@ -214,7 +217,7 @@ struct rbprof_lifecycle {
 };
 
 _Static_assert(sizeof(struct rbprof_process) == 56, "abi");
-_Static_assert(sizeof(struct rbprof_cpu) == 40, "abi");
+_Static_assert(sizeof(struct rbprof_cpu) == 48, "abi");
 _Static_assert(sizeof(struct rbprof_event) == 32, "abi");
 _Static_assert(sizeof(struct rbprof_frame) == 32, "abi");
 _Static_assert(sizeof(struct rbprof_gc_state) == 16, "abi");

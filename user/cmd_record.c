@@ -28,7 +28,7 @@
 #define POLL_MS	    100
 #define PROGRESS_NS 1000000000ULL
 #define CHECK_NS    1000000000ULL
-#define PRIORITY    (-10)
+#define PRIORITY    (-20)
 
 struct record {
 	struct options options;

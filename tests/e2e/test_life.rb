@@ -59,7 +59,9 @@ class TestFamily < E2E
         mine = samples(truth["pid"])
         assert_cpu seen[:clocks][truth["pid"]], mine.sum(&:cpu), kind
         assert_in_delta 200_000_000, mine.select { |s| s.frame?("Object#own_work") }.sum(&:cpu), 12_000_000
-        assert_empty names(truth["pid"]) & ["Object#parent_work", "(unreadable)", "(gone)"]
+        refute_includes names(truth["pid"]), "Object#parent_work"
+        lost = mine.select { |s| (s.names & ["(unreadable)", "(gone)"]).any? }
+        assert_operator lost.sum(&:cpu), :<=, mine.sum(&:cpu) * 0.01, seen[:profiler].stats_of(truth["pid"])["errors"]
         assert_equal [[truth["pid"], "main"]], mine.map { |s| [s.tid, s.thread] }.uniq
         assert_closes seen[:profiler], truth["pid"]
       end
@@ -177,7 +179,7 @@ end
 
 # C66: processes that hardly live, in a cgroup that says what they used.
 class TestShortLived < E2E
-  SECONDS = 5
+  PROCESSES = 20 # of each loop
 
   once(:seen) do
     in_cgroup do |place|
@@ -185,8 +187,8 @@ class TestShortLived < E2E
       File.symlink(RUBY, link)
       profiler = Profiler.start("-a", "-F", 199, "--stats=json")
       used = usage(place)
-      loops = Array.new(Etc.nprocessors) { start_loop(place, link, Clock.now + SECONDS) }
-      loops.each { |pid| assert Children.wait(pid, SECONDS + 20)&.success? }
+      loops = Array.new(Etc.nprocessors) { start_loop(place, link) }
+      loops.each { |pid| assert Children.wait(pid, 60)&.success? }
       used = usage(place) - used
       sleep 0.3
       profiler.stop
@@ -196,12 +198,10 @@ class TestShortLived < E2E
     end
   end
 
-  # Until its time has come, by a shell that starts nothing else.
-  def start_loop(place, ruby, limit)
-    script = 'echo $$ >"$0/cgroup.procs"; while read -r now rest </proc/uptime; [ "${now%.*}" -lt "$1" ]; do ' \
+  def start_loop(place, ruby)
+    script = 'echo $$ >"$0/cgroup.procs"; i=0; while [ $i -lt "$1" ]; do i=$((i + 1)); ' \
              '"$2" -e "def short_work = 300_000.times {}; short_work"; done'
-    uptime = File.read("/proc/uptime").to_f + limit - Clock.now
-    Children.spawn("bash", "-c", script, place, uptime.ceil.to_s, ruby)
+    Children.spawn("sh", "-c", script, place, PROCESSES.to_s, ruby)
   end
 
   # A cgroup whose CPU is counted: version 2 counts always, of version 1 it is cpuacct.
@@ -312,8 +312,8 @@ class TestLoad < E2E
     end
     profiler.stop
     program.finish
-    milliseconds = took.read.to_i
-    puts format("\nour CPU beside %d processes/s: %.2f %%", 500 * SECONDS * 1_000 / milliseconds, percent) if ENV["VERBOSE"]
+    rate = took.read.to_i / SECONDS
+    puts format("\nour CPU beside %d processes/s: %.2f %%", rate, percent) if ENV["VERBOSE"]
     assert_operator percent, :<, 10
     assert profiler.profile.of(program.pid).any? { |s| s.frame?("Object#busy_work") }
     assert_closes profiler, program.pid

@@ -98,7 +98,9 @@ json_t *session__stats(struct session *session)
 	lost = json_pack("{s:I, s:I}", "sample", (json_int_t)errors[RBPROF_E_LOST_SAMPLE],
 			 "storage_busy", (json_int_t)errors[RBPROF_E_STORAGE_BUSY]);
 	return json_pack(
-		"{s:i, s:I, s:I, s:{s:I, s:I, s:I, s:I}, s:o, s:o, s:I, s:o}", "schema", 1, "hz",
+		"{s:i, s:I, s:I, s:I, s:I, s:{s:I, s:I, s:I, s:I}, s:o, s:o, s:I, s:o}", "schema",
+		1, "started_monotonic_ns", (json_int_t)session->start_ns,
+		"first_sample_monotonic_ns", (json_int_t)session->first_sample_ns, "hz",
 		(json_int_t)hz, "elapsed_ns", (json_int_t)(end - session->start_ns), "ticks",
 		"fired", (json_int_t)summary.fired, "taken", (json_int_t)summary.samples, "missed",
 		(json_int_t)(due > ticks.all ? due - ticks.all : 0), "all", (json_int_t)ticks.all,
