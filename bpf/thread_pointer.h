@@ -12,34 +12,28 @@
 #define GLIBC_DTV_ENTRY_SIZE  16
 #define GLIBC_DTV_UNALLOCATED (~0ULL)
 
-/* Address of the thread's ruby_current_ec; 0 while there is none. Negative if unreadable. */
-static __always_inline int thread_local_ec_slot(const struct rbprof_process *process,
-						u64 thread_pointer, u64 *ret_slot)
+/*
+ * Address of the thread's ruby_current_ec, 0 while there is none. Until the library is relocated
+ * and the thread has used its block, pages on the way may not be there yet; each later use of the
+ * context keeps them there. So what cannot be read here has not been used.
+ */
+static __always_inline u64 thread_local_ec_slot(const struct rbprof_process *process,
+						u64 thread_pointer)
 {
 	u64 pair[2], dtv, block;
 
-	*ret_slot = 0;
 	if (!thread_pointer)
 		return 0;
-	if (process->ec_source == RBPROF_EC_TLS_STATIC) {
-		*ret_slot = thread_pointer + process->ec_tp_offset;
-		return 0;
-	}
-	/*
-	 * The pair (module id, offset) that the code itself passes to __tls_get_addr. Before it
-	 * is relocated, the page may not even be mapped; after that, each use of it keeps it there.
-	 */
-	if (bpf_probe_read_user(pair, sizeof(pair), (void *)process->ec_address) || !pair[0])
-		return 0;
-	if (bpf_probe_read_user(&dtv, sizeof(dtv), (void *)(thread_pointer + GLIBC_TCB_DTV_OFFSET)))
-		return -1;
-	if (bpf_probe_read_user(&block, sizeof(block),
+	if (process->ec_source == RBPROF_EC_TLS_STATIC)
+		return thread_pointer + process->ec_tp_offset;
+	/* The pair (module id, offset) that the code itself passes to __tls_get_addr. */
+	if (bpf_probe_read_user(pair, sizeof(pair), (void *)process->ec_address) || !pair[0] ||
+	    bpf_probe_read_user(&dtv, sizeof(dtv),
+				(void *)(thread_pointer + GLIBC_TCB_DTV_OFFSET)) ||
+	    bpf_probe_read_user(&block, sizeof(block),
 				(void *)(dtv + pair[0] * GLIBC_DTV_ENTRY_SIZE)))
-		return -1;
-	if (!block || block == GLIBC_DTV_UNALLOCATED)
 		return 0;
-	*ret_slot = block + pair[1];
-	return 0;
+	return !block || block == GLIBC_DTV_UNALLOCATED ? 0 : block + pair[1];
 }
 
 /* A walk through the VM's list of threads, for the one that runs on a native thread. */
@@ -117,22 +111,23 @@ static __always_inline int thread_ec(const struct rbprof_process *process,
 				     const struct ruby_layout *layout, struct thread_state *state,
 				     u64 thread_pointer, u64 *ret_ec)
 {
+	u64 slot = state->ec_slot;
+
 	*ret_ec = 0;
 	if (process->ec_source == RBPROF_EC_GLOBAL)
 		return thread_ec_global(process, layout, thread_pointer, ret_ec);
 	if (process->ec_source != RBPROF_EC_TLS_DYNAMIC &&
 	    process->ec_source != RBPROF_EC_TLS_STATIC)
 		return 0;
-	if (!state->ec_slot) {
-		u64 slot;
-
-		if (thread_local_ec_slot(process, thread_pointer, &slot))
-			return -1;
-		if (!slot)
-			return 0;
+	if (!slot)
+		slot = thread_local_ec_slot(process, thread_pointer);
+	if (!slot)
+		return 0;
+	if (bpf_probe_read_user(ret_ec, sizeof(*ret_ec), (void *)slot))
+		return state->ec_slot ? -1 : 0;
+	if (*ret_ec)
 		state->ec_slot = slot;
-	}
-	return bpf_probe_read_user(ret_ec, sizeof(*ret_ec), (void *)state->ec_slot) ? -1 : 0;
+	return 0;
 }
 
 #endif

@@ -70,7 +70,8 @@ class TestVersions < E2E
   def frame_text(frame)
     return frame.name if frame.file == "<cfunc>" || frame.file.start_with?("<internal:")
 
-    "#{frame.name} #{frame.file.start_with?("/") ? File.basename(frame.file) : frame.file}:#{frame.line}/#{frame.start_line}"
+    file = frame.file.start_with?("/") ? File.basename(frame.file) : frame.file
+    "#{frame.name} #{file}:#{frame.line}/#{frame.start_line}"
   end
 
   KINDS.each do |kind|
@@ -195,7 +196,8 @@ class TestVersions < E2E
   def test_each_runtime_is_told_once
     versions = (seen[:programs].values.map { |p| p.truth["version"] }).uniq
     versions.each do |version|
-      assert_equal 1, seen[:profile].comments.grep(/\Aruby: #{Regexp.escape(version)} /).size, seen[:profile].comments.inspect
+      comments = seen[:profile].comments
+      assert_equal 1, comments.grep(/\Aruby: #{Regexp.escape(version)} /).size, comments.inspect
     end
   end
 end

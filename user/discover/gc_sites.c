@@ -78,7 +78,7 @@ static const char *find_passages(struct search *search)
 
 static bool is_same_hook(const struct gc_passage *a, const struct gc_passage *b)
 {
-	return a->target == b->target && gc_code__same_register(a->reg, b->reg);
+	return a->target == b->target && gc_code__register(a->reg) == gc_code__register(b->reg);
 }
 
 static bool has_other_event(const struct search *search, const struct gc_passage *passage)

@@ -417,7 +417,7 @@ const cs_insn *gc_code__decode(struct gc_code *code, uint64_t address)
 	return code->scratch;
 }
 
-bool gc_code__same_register(unsigned int a, unsigned int b)
+int gc_code__register(unsigned int reg)
 {
 	static const unsigned short parts[][4] = {
 		{ X86_REG_RAX, X86_REG_EAX, X86_REG_AX, X86_REG_AL },
@@ -438,32 +438,50 @@ bool gc_code__same_register(unsigned int a, unsigned int b)
 		{ X86_REG_R15, X86_REG_R15D, X86_REG_R15W, X86_REG_R15B },
 	};
 
-	if (a == b)
-		return a != X86_REG_INVALID;
-	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
-		bool has_a = false, has_b = false;
-
-		for (int j = 0; j < 4; j++) {
-			has_a |= parts[i][j] == a;
-			has_b |= parts[i][j] == b;
-		}
-		if (has_a || has_b)
-			return has_a && has_b;
-	}
-	return false;
+	for (int i = 0; i < (int)(sizeof(parts) / sizeof(parts[0])); i++)
+		for (int j = 0; j < 4; j++)
+			if (parts[i][j] == reg)
+				return i;
+	return GC_CODE_NONE;
 }
 
 bool gc_code__writes(const struct gc_code *code, const cs_insn *instruction, unsigned int reg)
 {
+	int number = gc_code__register(reg);
 	cs_regs read, written;
 	uint8_t read_count, written_count;
 
 	if (cs_regs_access(code->capstone, instruction, read, &read_count, written, &written_count))
 		return true;
 	for (int i = 0; i < written_count; i++)
-		if (gc_code__same_register(written[i], reg))
+		if (written[i] == reg ||
+		    (number != GC_CODE_NONE && gc_code__register(written[i]) == number))
 			return true;
 	return false;
+}
+
+uint16_t gc_code__written(const struct gc_code *code, const cs_insn *instruction)
+{
+	static const unsigned int volatiles[] = {
+		X86_REG_RAX, X86_REG_RCX, X86_REG_RDX, X86_REG_RSI, X86_REG_RDI,
+		X86_REG_R8,  X86_REG_R9,  X86_REG_R10, X86_REG_R11,
+	};
+	cs_regs read, written;
+	uint8_t read_count, written_count;
+	uint16_t registers = 0;
+
+	if (cs_regs_access(code->capstone, instruction, read, &read_count, written, &written_count))
+		return UINT16_MAX;
+	for (int i = 0; i < written_count; i++) {
+		int number = gc_code__register(written[i]);
+
+		if (number != GC_CODE_NONE)
+			registers |= (uint16_t)(1U << number);
+	}
+	if (instruction->id == X86_INS_CALL)
+		for (size_t i = 0; i < sizeof(volatiles) / sizeof(volatiles[0]); i++)
+			registers |= (uint16_t)(1U << gc_code__register(volatiles[i]));
+	return registers;
 }
 
 /* The word of the GOT that a stub of the procedure linkage table jumps through. */

@@ -98,8 +98,11 @@ const cs_insn *gc_code__decode(struct gc_code *code, uint64_t address);
 /* Whether the decoded instruction changes a register, any part of it. */
 bool gc_code__writes(const struct gc_code *code, const cs_insn *instruction, unsigned int reg);
 
-/* Whether two names are parts of one general register. */
-bool gc_code__same_register(unsigned int a, unsigned int b);
+/* The general register, 0 to 15, that a name is all or part of; or GC_CODE_NONE. */
+int gc_code__register(unsigned int reg);
+
+/* The general registers that the instruction changes, a bit each; a call: all it may change. */
+uint16_t gc_code__written(const struct gc_code *code, const cs_insn *instruction);
 
 /* Whether a function, or a split-off part of one, or a stub of an imported one starts there. */
 bool gc_code__is_function(struct gc_code *code, uint64_t address);

@@ -12,11 +12,15 @@ struct search {
 	int steps;
 };
 
+/* The registers that hold the objspace at some point, a bit each. */
+typedef uint16_t registers_t;
+#define ANY_REGISTER UINT16_MAX
+
 enum effect {
 	EFFECT_NONE = 0,
 	EFFECT_SET,
 	EFFECT_CLEARED,
-	EFFECT_UNKNOWN, /* the flag, or the register of the objspace, becomes something else */
+	EFFECT_UNKNOWN, /* the flag becomes something else */
 };
 
 /* What was done to the register before it is stored. */
@@ -46,77 +50,139 @@ static enum effect register_effect(struct gc_code *code, int index, unsigned int
 	return EFFECT_UNKNOWN;
 }
 
-static bool is_volatile(unsigned int reg)
+static registers_t bit_of(unsigned int reg)
 {
-	static const unsigned int registers[] = {
-		X86_REG_RAX, X86_REG_RCX, X86_REG_RDX, X86_REG_RSI, X86_REG_RDI,
-		X86_REG_R8,  X86_REG_R9,  X86_REG_R10, X86_REG_R11,
-	};
+	int number = gc_code__register(reg);
 
-	for (size_t i = 0; i < sizeof(registers) / sizeof(registers[0]); i++)
-		if (reg == registers[i])
-			return true;
-	return false;
+	return number == GC_CODE_NONE ? 0 : (registers_t)(1U << number);
 }
 
-static bool is_flag(const struct gc_flag *flag, const cs_x86_op *operand)
+static bool is_flag(const struct gc_flag *flag, registers_t holders, const cs_x86_op *operand)
 {
 	return operand->type == X86_OP_MEM && operand->mem.index == X86_REG_INVALID &&
-	       operand->mem.disp == flag->offset && operand->mem.base != X86_REG_INVALID &&
-	       operand->mem.base != X86_REG_RIP && operand->mem.base != X86_REG_RSP &&
-	       (flag->base == X86_REG_INVALID || operand->mem.base == flag->base);
+	       operand->mem.disp == flag->offset && operand->mem.base != X86_REG_RSP &&
+	       bit_of(operand->mem.base) & holders;
 }
 
-static enum effect effect_of(const struct search *search, int index)
+static enum effect effect_of(const struct search *search, int index, const cs_insn *instruction,
+			     registers_t holders)
 {
-	const struct gc_flag *flag = search->flag;
-	const cs_insn *instruction =
-		gc_code__decode(search->code, gc_code__at(search->code, index)->address);
-	const cs_x86 *x86;
+	const cs_x86_op *operands = instruction->detail->x86.operands;
 
-	if (!instruction)
-		return EFFECT_UNKNOWN;
-	if (flag->base != X86_REG_INVALID &&
-	    (gc_code__writes(search->code, instruction, flag->base) ||
-	     (instruction->id == X86_INS_CALL && is_volatile(flag->base))))
-		return EFFECT_UNKNOWN;
-	x86 = &instruction->detail->x86;
-	if (x86->op_count != 2 || !is_flag(flag, &x86->operands[0]))
+	if (instruction->detail->x86.op_count != 2 || !is_flag(search->flag, holders, &operands[0]))
 		return EFFECT_NONE;
 	switch (instruction->id) {
-	case X86_INS_OR:
-		if (x86->operands[1].type != X86_OP_IMM)
-			return EFFECT_UNKNOWN;
-		return x86->operands[1].imm & DURING_GC ? EFFECT_SET : EFFECT_NONE;
-	case X86_INS_AND:
-		if (x86->operands[1].type != X86_OP_IMM)
-			return EFFECT_UNKNOWN;
-		return x86->operands[1].imm & DURING_GC ? EFFECT_NONE : EFFECT_CLEARED;
 	case X86_INS_TEST:
 	case X86_INS_CMP:
 	case X86_INS_BT:
 		return EFFECT_NONE;
-	case X86_INS_MOV:
-		if (x86->operands[1].type != X86_OP_REG)
+	case X86_INS_OR:
+		if (operands[1].type != X86_OP_IMM)
 			return EFFECT_UNKNOWN;
-		return register_effect(search->code, index, x86->operands[1].reg);
+		return operands[1].imm & DURING_GC ? EFFECT_SET : EFFECT_NONE;
+	case X86_INS_AND:
+		if (operands[1].type != X86_OP_IMM)
+			return EFFECT_UNKNOWN;
+		return operands[1].imm & DURING_GC ? EFFECT_NONE : EFFECT_CLEARED;
+	case X86_INS_MOV:
+		if (operands[1].type != X86_OP_REG)
+			return EFFECT_UNKNOWN;
+		return register_effect(search->code, index, operands[1].reg);
 	default:
 		return EFFECT_UNKNOWN;
 	}
 }
 
-static bool set_before(struct search *search, int index, int depth);
-
-static bool set_at_or_before(struct search *search, int index, int depth)
+/* A copy from one register to another, both of 64 bits. */
+static bool is_copy(const cs_insn *instruction, registers_t *ret_into, registers_t *ret_from)
 {
-	enum effect effect = effect_of(search, index);
+	const cs_x86_op *operands = instruction->detail->x86.operands;
 
-	if (effect != EFFECT_NONE)
-		return effect == EFFECT_SET;
-	return set_before(search, index, depth + 1);
+	if (instruction->id != X86_INS_MOV || operands[0].type != X86_OP_REG ||
+	    operands[1].type != X86_OP_REG || operands[0].size != sizeof(uint64_t))
+		return false;
+	*ret_into = bit_of(operands[0].reg);
+	*ret_from = bit_of(operands[1].reg);
+	return true;
 }
 
-static bool set_before(struct search *search, int index, int depth)
+/* Of the holders behind an instruction, those before it. */
+static registers_t holders_before(const struct search *search, const cs_insn *instruction,
+				  registers_t holders)
+{
+	registers_t into, from;
+
+	if (holders == ANY_REGISTER)
+		return holders;
+	if (is_copy(instruction, &into, &from))
+		return (registers_t)((holders & into ? from : 0) | (holders & ~into));
+	return holders & (registers_t)~gc_code__written(search->code, instruction);
+}
+
+/* Of the holders before an instruction, those behind it. */
+static registers_t holders_behind(const struct search *search, const cs_insn *instruction,
+				  registers_t holders)
+{
+	registers_t into, from;
+
+	if (holders == ANY_REGISTER)
+		return holders;
+	if (is_copy(instruction, &into, &from))
+		return (registers_t)((holders & from ? into : 0) | (holders & ~into));
+	return holders & (registers_t)~gc_code__written(search->code, instruction);
+}
+
+/* Registers that were copied from or to the base shortly before the place. */
+static registers_t holders_at(const struct search *search, int index)
+{
+	registers_t holders = bit_of(search->flag->base), changed = 0, into, from;
+
+	if (search->flag->base == X86_REG_INVALID)
+		return ANY_REGISTER;
+	for (int i = 0; i < MAX_STORE_WAY; i++) {
+		const cs_insn *instruction;
+		registers_t written;
+
+		if (gc_code__jump_to(search->code, gc_code__at(search->code, index)->address, 0) !=
+		    GC_CODE_NONE)
+			break;
+		index = gc_code__from_above(search->code, index);
+		if (index == GC_CODE_NONE)
+			break;
+		instruction =
+			gc_code__decode(search->code, gc_code__at(search->code, index)->address);
+		if (!instruction)
+			break;
+		written = gc_code__written(search->code, instruction);
+		/* The base itself must still be the one that the place sees. */
+		if (is_copy(instruction, &into, &from) && !(changed & (into | from)) &&
+		    holders & (into | from))
+			holders |= into | from;
+		else if (holders & written)
+			break;
+		changed |= written;
+	}
+	return holders;
+}
+
+static bool set_before(struct search *search, int index, registers_t holders, int depth);
+
+static bool set_at_or_before(struct search *search, int index, registers_t holders, int depth)
+{
+	const cs_insn *instruction =
+		gc_code__decode(search->code, gc_code__at(search->code, index)->address);
+	enum effect effect;
+
+	if (!instruction)
+		return false;
+	holders = holders_before(search, instruction, holders);
+	effect = effect_of(search, index, instruction, holders);
+	if (effect != EFFECT_NONE)
+		return effect == EFFECT_SET;
+	return holders && set_before(search, index, holders, depth + 1);
+}
+
+static bool set_before(struct search *search, int index, registers_t holders, int depth)
 {
 	struct gc_code *code = search->code;
 	uint64_t address = gc_code__at(code, index)->address;
@@ -126,42 +192,45 @@ static bool set_before(struct search *search, int index, int depth)
 	if (depth == MAX_DEPTH || search->steps++ == MAX_STEPS)
 		return false;
 	for (; from != GC_CODE_NONE; from = gc_code__jump_to(code, address, from + 1))
-		if (!set_at_or_before(search, from, depth))
+		if (!set_at_or_before(search, from, holders, depth))
 			return false;
 	if (previous == GC_CODE_NONE)
 		return is_reached;
-	return set_at_or_before(search, previous, depth);
+	return set_at_or_before(search, previous, holders, depth);
 }
 
 bool gc_flag__is_set_before(struct gc_code *code, const struct gc_flag *flag, int index)
 {
 	struct search search = { .code = code, .flag = flag };
 
-	return set_before(&search, index, 0);
+	return set_before(&search, index, holders_at(&search, index), 0);
 }
 
-static bool cleared_from(struct search *search, uint64_t address, int depth)
+static bool cleared_from(struct search *search, uint64_t address, registers_t holders, int depth)
 {
 	struct gc_code *code = search->code;
 
-	for (; depth < MAX_DEPTH && search->steps++ < MAX_STEPS; depth++) {
-		const struct gc_code_instruction *instruction;
-		enum effect effect;
+	for (; holders && depth < MAX_DEPTH && search->steps++ < MAX_STEPS; depth++) {
 		int index = gc_code__find(code, address);
+		const struct gc_code_instruction *instruction;
+		const cs_insn *decoded;
+		enum effect effect;
 
 		/* The other part of a function that the compiler has split. */
 		if (index == GC_CODE_NONE && gc_code__load(code, address) == 0)
 			index = gc_code__find(code, address);
-		if (index == GC_CODE_NONE)
+		decoded = index == GC_CODE_NONE ? NULL : gc_code__decode(code, address);
+		if (!decoded)
 			return false;
-		effect = effect_of(search, index);
+		effect = effect_of(search, index, decoded, holders);
 		if (effect != EFFECT_NONE)
 			return effect == EFFECT_CLEARED;
+		holders = holders_behind(search, decoded, holders);
 		instruction = gc_code__at(code, index);
 		if (instruction->kind == GC_CODE_END)
 			return false;
 		if (instruction->kind == GC_CODE_BRANCH &&
-		    !cleared_from(search, instruction->target, depth + 1))
+		    !cleared_from(search, instruction->target, holders, depth + 1))
 			return false;
 		address = instruction->kind == GC_CODE_JUMP
 				  ? instruction->target
@@ -170,9 +239,13 @@ static bool cleared_from(struct search *search, uint64_t address, int depth)
 	return false;
 }
 
-bool gc_flag__is_cleared_from(struct gc_code *code, const struct gc_flag *flag, uint64_t address)
+bool gc_flag__is_cleared_behind(struct gc_code *code, const struct gc_flag *flag, int index)
 {
 	struct search search = { .code = code, .flag = flag };
+	const struct gc_code_instruction place = *gc_code__at(code, index);
+	registers_t holders = holders_at(&search, index);
 
-	return cleared_from(&search, address, 0);
+	if (place.kind == GC_CODE_BRANCH && !cleared_from(&search, place.target, holders, 0))
+		return false;
+	return cleared_from(&search, place.address + place.size, holders, 0);
 }

@@ -15,6 +15,6 @@ struct gc_flag {
 
 /* Both look at a few dozen instructions; what is not found there is not so. */
 bool gc_flag__is_set_before(struct gc_code *code, const struct gc_flag *flag, int index);
-bool gc_flag__is_cleared_from(struct gc_code *code, const struct gc_flag *flag, uint64_t address);
+bool gc_flag__is_cleared_behind(struct gc_code *code, const struct gc_flag *flag, int index);
 
 #endif

@@ -251,17 +251,14 @@ static const char *check_flag(struct gc_code *code, const struct gc_passage *pas
 			      int64_t flags_offset, unsigned int base)
 {
 	struct gc_flag flag = { .offset = flags_offset, .base = base };
-	const struct gc_code_instruction *instruction = gc_code__at(code, index);
 
 	if (passage->event == GC_EVENT_ENTER)
 		return gc_flag__is_set_before(code, &flag, index)
 			       ? NULL
 			       : "an entry that does not set during_gc";
-	if (!gc_flag__is_cleared_from(code, &flag, instruction->address + instruction->size) ||
-	    (instruction->kind == GC_CODE_BRANCH &&
-	     !gc_flag__is_cleared_from(code, &flag, instruction->target)))
-		return "an exit that does not clear during_gc";
-	return NULL;
+	return gc_flag__is_cleared_behind(code, &flag, index)
+		       ? NULL
+		       : "an exit that does not clear during_gc";
 }
 
 static const char *unguarded_place(struct gc_code *code, const struct gc_passage *passage,

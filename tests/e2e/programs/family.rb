@@ -44,6 +44,7 @@ end
 def executed
   fork do
     own_work
+    sleep 2.2 # so that it is no young process any more
     exec(*ARGV, File.join(__dir__, "family_next.rb"), PLACE, "executed")
   end
 end
