@@ -60,7 +60,8 @@ enum {
 	BPF_RB_RING_SIZE = 1,
 };
 
-#define TASK_DEAD 0x80 /* include/linux/sched.h, state of a task that left the CPU for good */
+#define PF_EXITING 0x04 /* include/linux/sched.h, flags: gives its memory back */
+#define TASK_DEAD  0x80 /* include/linux/sched.h, state of a task that left the CPU for good */
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
@@ -108,6 +109,7 @@ struct task_struct {
 	struct pid *thread_pid;
 	struct thread_info thread_info;
 	unsigned int __state;
+	unsigned int flags;
 	unsigned int cpu; /* before 5.16; thread_info.cpu since */
 	int on_cpu;
 	struct sched_entity se;

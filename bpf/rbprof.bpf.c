@@ -80,7 +80,7 @@ int on_tick(struct bpf_perf_event_data *ctx)
 	struct thread_state *state;
 	struct rbprof_counters *c;
 	struct scratch *scratch;
-	u64 now;
+	u64 now, thread_pointer;
 
 	if (!cpu)
 		return 0;
@@ -109,7 +109,13 @@ int on_tick(struct bpf_perf_event_data *ctx)
 		count_error(c, RBPROF_E_THREAD_WITHOUT_START);
 	}
 	thread_attach(task, state, process, now, c);
-	sample_stack(process, state, scratch, c, task->thread.fsbase);
+	thread_pointer = task->thread.fsbase;
+	if (task->flags & PF_EXITING) {
+		/* Its memory may be gone already: it is in no Ruby frame any more. */
+		thread_pointer = 0;
+		state->ec_slot = 0;
+	}
+	sample_stack(process, state, scratch, c, thread_pointer);
 	send_sample(task, scratch, state, process->serial, now, cpu, c);
 	return 0;
 }

@@ -162,44 +162,25 @@ static bool is_known_call(struct search *search, const struct gc_code_transfer *
 	       is_passage(search, address + call->offset);
 }
 
-static const char *take_transfers(struct search *search, unsigned char first_byte, size_t offset,
-				  int function_count)
-{
-	size_t end = offset + CHUNK_BYTES;
-	struct gc_code_transfer transfer;
-
-	for (; gc_code__next_transfer(search->code, first_byte, offset, end, &transfer);
-	     offset = transfer.offset + 1) {
-		if (transfer.target == search->passages[0].target &&
-		    !is_known_call(search, &transfer))
-			return "an event that is passed to the hooks in an unknown way";
-		if (gc_code__load_jumper(search->code, &transfer, function_count))
-			return "jumps from too much other code";
-	}
-	return NULL;
-}
-
 /* Loads the functions of the passages and what jumps into them, and checks all calls. */
 static const char *load_functions(struct search *search)
 {
-	const char *why = NULL;
-	uint64_t address;
-	size_t size;
+	struct gc_code_transfer transfer;
 	int count;
 
-	gc_code__bytes(search->code, &address, &size);
 	for (unsigned int i = 0; i < search->passage_count; i++)
 		if (gc_code__load(search->code, search->passages[i].constant))
 			return "a function that cannot be decoded";
 	count = gc_code__function_count(search->code);
-	for (size_t offset = 0; offset < size && !why; offset += CHUNK_BYTES) {
-		why = take_transfers(search, 0xe8, offset, count);
-		if (!why)
-			why = take_transfers(search, 0xe9, offset, count);
-		if (!why)
-			why = take_transfers(search, 0x0f, offset, count);
+	for (size_t offset = 0; gc_code__next_transfer(search->code, offset, &transfer);
+	     offset = transfer.offset + 1) {
+		if (transfer.target == search->passages[0].target &&
+		    !is_known_call(search, &transfer))
+			return "an event that is passed to the hooks in an unknown way";
+		if (gc_code__load_jumper(search->code, &transfer, count))
+			return "jumps from too much other code";
 	}
-	return why;
+	return NULL;
 }
 
 /* Instructions that the kernel emulates instead of running a copy of them (arch/x86, uprobes.c). */

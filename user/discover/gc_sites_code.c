@@ -11,11 +11,11 @@
 #define MAX_FUNCTION_BYTES (128UL << 10)
 #define MAX_FUNCTION_TABLE (1UL << 20) /* entries */
 #define INSTRUCTION_MAX	   15
-#define DISTANCE_BYTES	   4
+#define TRANSFER_BYTES	   6 /* the longest of them */
 
-#define OPCODE_CALL	 0xe8
-#define OPCODE_JUMP	 0xe9
-#define OPCODE_TWO_BYTES 0x0f /* 0x0f 0x8x: jcc */
+#define OPCODE_CALL 0xe8
+#define OPCODE_JUMP 0xe9
+#define OPCODE_JCC  0x0f /* 0x0f 0x8x */
 
 /* Encodings of .eh_frame_hdr, Linux Standard Base: 4 bytes, unsigned, and signed from its start. */
 #define EH_UDATA4	  0x03
@@ -63,12 +63,13 @@ static int load_segment(struct gc_code *code, uint64_t address)
 		return -ENOENT;
 	/* All of it is read: one fault for all pages instead of one for each. */
 	code->bytes = mmap(NULL, segment->p_filesz, PROT_READ | PROT_WRITE,
-			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+			   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (code->bytes == MAP_FAILED) {
 		code->bytes = NULL;
 		return -ENOMEM;
 	}
 	code->mapped_size = segment->p_filesz;
+	madvise(code->bytes, code->mapped_size, MADV_HUGEPAGE);
 	got = elf_file__read_some(code->file, segment->p_vaddr, code->bytes, segment->p_filesz);
 	if (got <= 0)
 		return got < 0 && got != -EFAULT ? (int)got : -ENOENT;
@@ -262,33 +263,30 @@ static const struct function *function_of(const struct gc_code *code, uint64_t a
 	return NULL;
 }
 
-bool gc_code__next_transfer(const struct gc_code *code, unsigned char first_byte, size_t offset,
-			    size_t end, struct gc_code_transfer *ret_transfer)
+bool gc_code__next_transfer(const struct gc_code *code, size_t offset,
+			    struct gc_code_transfer *ret_transfer)
 {
-	bool is_branch = first_byte == OPCODE_TWO_BYTES;
-	size_t size = DISTANCE_BYTES + 1 + is_branch;
+	/* Distances come last in the instruction; the opcode of jcc has two bytes. */
+	static const uint8_t kinds[256] = {
+		[OPCODE_CALL] = GC_CODE_CALL,
+		[OPCODE_JUMP] = GC_CODE_JUMP,
+		[OPCODE_JCC] = GC_CODE_BRANCH,
+	};
+	const unsigned char *bytes = code->bytes;
 
-	if (code->size < size)
-		return false;
-	if (end > code->size - size + 1)
-		end = code->size - size + 1;
-	while (offset < end) {
-		const unsigned char *found = memchr(code->bytes + offset, first_byte, end - offset);
+	for (; offset + TRANSFER_BYTES <= code->size; offset++) {
+		uint8_t kind = kinds[bytes[offset]];
+		size_t distance_at = offset + (kind == GC_CODE_BRANCH ? 2 : 1);
 		int32_t distance;
 
-		if (!found)
-			return false;
-		offset = (size_t)(found - code->bytes);
-		if (is_branch && (found[1] & 0xf0) != 0x80) {
-			offset++;
+		if (kind == GC_CODE_PLAIN ||
+		    (kind == GC_CODE_BRANCH && (bytes[offset + 1] & 0xf0) != 0x80))
 			continue;
-		}
-		memcpy(&distance, found + size - DISTANCE_BYTES, sizeof(distance));
+		memcpy(&distance, bytes + distance_at, sizeof(distance));
 		ret_transfer->offset = offset;
-		ret_transfer->target = code->address + offset + size + (uint64_t)(int64_t)distance;
-		ret_transfer->kind = is_branch			 ? GC_CODE_BRANCH
-				     : first_byte == OPCODE_CALL ? GC_CODE_CALL
-								 : GC_CODE_JUMP;
+		ret_transfer->target = code->address + distance_at + sizeof(distance) +
+				       (uint64_t)(int64_t)distance;
+		ret_transfer->kind = kind;
 		return true;
 	}
 	return false;

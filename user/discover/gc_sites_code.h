@@ -52,12 +52,11 @@ struct gc_code_transfer {
 };
 
 /*
- * The next one at or after the offset and before the end whose first byte is this: 0xe8 (calls),
- * 0xe9 (jumps) or 0x0f (conditional jumps). What looks like one may be part of another instruction.
- * False: no more.
+ * The next call, jump or conditional jump at or after the offset. What looks like one may be part
+ * of another instruction. False: no more.
  */
-bool gc_code__next_transfer(const struct gc_code *code, unsigned char first_byte, size_t offset,
-			    size_t end, struct gc_code_transfer *ret_transfer);
+bool gc_code__next_transfer(const struct gc_code *code, size_t offset,
+			    struct gc_code_transfer *ret_transfer);
 
 /*
  * Decodes the function (or part of one) that the address is in, unless it is there already. 0, or
