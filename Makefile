@@ -148,6 +148,11 @@ check: ## install what is missing, build, run all tests (needs root)
 check-all: all $(UNIT) $(FUZZ)
 	$(Q)tests/run all
 
+.PHONY: check-static
+check-static: all ## tests of a static Ruby, built from Debian's source (some ten minutes)
+	$(Q)tests/static-ruby >/dev/null
+	$(Q)TESTS=/TestBuilds/ tests/run e2e
+
 .PHONY: lint
 lint: ## formatting, static analysis
 	$(Q)tests/lint

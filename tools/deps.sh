@@ -9,7 +9,8 @@ packages='
 	libelf-dev libzstd-dev zlib1g-dev libcapstone-dev
 	protobuf-c-compiler libprotobuf-c-dev uthash-dev libjansson-dev libcmocka-dev scdoc
 	ruby ruby-dev ruby-minitest golang-go binutils libc6-dev linux-libc-dev
-	graphviz debootstrap iproute2 procps util-linux libcap2-bin strace'
+	graphviz iproute2 procps util-linux libcap2-bin strace
+	debootstrap debian-archive-keyring dpkg-dev patch libssl-dev libffi-dev'
 
 missing=
 for package in $packages; do

@@ -216,7 +216,8 @@ static int prove_iseq(struct prove *prove, const struct rbprof_frame *frame)
 	if (!err && !lines.count)
 		err = -EINVAL;
 	for (i = 0; i < lines.count && !early; i++)
-		early = lines.runs[i].line < iseq.first_line;
+		/* 2.7 has instructions without a line. */
+		early = lines.runs[i].line && lines.runs[i].line < iseq.first_line;
 	iseq_lines__free(&lines);
 	if (err)
 		return failed(prove, err, "a line table contradicts itself");
