@@ -151,7 +151,7 @@ check-all: all $(UNIT) $(FUZZ)
 .PHONY: check-static
 check-static: all ## tests of a static Ruby, built from Debian's source (some ten minutes)
 	$(Q)tests/static-ruby >/dev/null
-	$(Q)TESTS=/TestBuilds/ tests/run e2e
+	$(Q)TESTS=TestBuilds tests/run e2e
 
 .PHONY: lint
 lint: ## formatting, static analysis

@@ -246,14 +246,25 @@ static const char *add_passage(struct search *search, const struct gc_passage *p
 	return why;
 }
 
+/*
+ * Exported since 3.4, for collectors that are loaded: it tests the event itself, so that nobody
+ * who calls it has to.
+ */
+static bool is_event_hook(const struct search *search, const struct gc_passage *passage)
+{
+	static const char name[] = "rb_gc_event_hook";
+	Elf64_Sym symbol;
+
+	return gc_code__target_is(search->code, passage->target, name) &&
+	       elf_file__dynamic_symbol(search->file, name, &symbol) == 0 &&
+	       gc_passage__tests_event(search->code, symbol.st_value, passage->reg);
+}
+
 static const char *decode(struct search *search)
 {
+	bool may_be_unguarded = is_event_hook(search, &search->passages[0]);
 	const char *why = NULL;
-	bool may_be_unguarded;
 
-	/* Exported since 3.4, for collectors that are loaded; it looks at the hooks itself. */
-	may_be_unguarded =
-		gc_code__target_is(search->code, search->passages[0].target, "rb_gc_event_hook");
 	for (unsigned int i = 0; i < search->passage_count && !why; i++)
 		why = add_passage(search, &search->passages[i], may_be_unguarded);
 	return why;

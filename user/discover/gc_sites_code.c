@@ -11,6 +11,7 @@
 #define MAX_FUNCTION_BYTES (128UL << 10)
 #define MAX_FUNCTION_TABLE (1UL << 20) /* entries */
 #define INSTRUCTION_MAX	   15
+#define MAX_NAME_LOOKUPS   512
 #define TRANSFER_BYTES	   6 /* the longest of them */
 
 #define OPCODE_CALL 0xe8
@@ -50,6 +51,7 @@ struct gc_code {
 	/* Indexes of all jumps by target, then by index; sorted when they are asked for. */
 	int *jumps;
 	int jump_count;
+	unsigned int name_lookups;
 	int sorted_count; /* of the instructions that have been looked at for it */
 };
 
@@ -61,7 +63,7 @@ static int load_segment(struct gc_code *code, uint64_t address)
 	if (!segment || !(segment->p_flags & PF_X) || segment->p_filesz > ELF_FILE_TABLE_MAX ||
 	    segment->p_filesz > code->file->size || !segment->p_filesz)
 		return -ENOENT;
-	/* All of it is read: one fault for all pages instead of one for each. */
+	/* All of it is read once: large pages save most of the faults, where there are any. */
 	code->bytes = mmap(NULL, segment->p_filesz, PROT_READ | PROT_WRITE,
 			   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (code->bytes == MAP_FAILED) {
@@ -515,6 +517,9 @@ bool gc_code__target_is(struct gc_code *code, uint64_t target, const char *name)
 	Elf64_Sym symbol;
 	uint64_t slot;
 
+	/* A real file asks some dozens of times; a search of the relocations is not cheap. */
+	if (code->name_lookups++ >= MAX_NAME_LOOKUPS)
+		return false;
 	if (elf_file__dynamic_symbol(code->file, name, &symbol) == 0 && symbol.st_value == target)
 		return true;
 	if (!stub_slot(code, target, &slot))

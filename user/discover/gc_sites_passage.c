@@ -4,6 +4,7 @@
 #include "gc_sites_flag.h"
 
 #define MAX_STEPS_TO_CALL 24
+#define MAX_STEPS_TO_TEST 16
 #define MAX_STEPS_BACK	  16 /* from the constant to the guard */
 #define MAX_FLAGS_STEPS	  6  /* from a conditional jump to the test, from a test to the load */
 #define MAX_JUMPS	  4  /* followed on the way to a guard */
@@ -59,6 +60,28 @@ bool gc_passage__read(struct gc_code *code, uint64_t address, uint32_t event,
 		if (gc_code__writes(code, instruction, passage.reg))
 			return false;
 		address += instruction->size;
+	}
+	return false;
+}
+
+bool gc_passage__tests_event(struct gc_code *code, uint64_t function, unsigned int reg)
+{
+	for (int i = 0; i < MAX_STEPS_TO_TEST; i++) {
+		const cs_insn *instruction = gc_code__decode(code, function);
+		const cs_x86 *x86 = instruction ? &instruction->detail->x86 : NULL;
+
+		if (!instruction || instruction->id == X86_INS_CALL ||
+		    instruction->id == X86_INS_JMP || instruction->id == X86_INS_RET)
+			return false;
+		if (instruction->id == X86_INS_TEST || instruction->id == X86_INS_AND)
+			for (int j = 0; j < x86->op_count; j++)
+				if (x86->operands[j].type == X86_OP_REG &&
+				    gc_code__register(x86->operands[j].reg) ==
+					    gc_code__register(reg))
+					return true;
+		if (gc_code__writes(code, instruction, reg))
+			return false;
+		function += instruction->size;
 	}
 	return false;
 }

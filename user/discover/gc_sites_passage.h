@@ -38,6 +38,9 @@ struct gc_places {
 bool gc_passage__read(struct gc_code *code, uint64_t address, uint32_t event,
 		      struct gc_passage *ret_passage);
 
+/* Whether a function soon tests the bits of the register that it gets the event in. */
+bool gc_passage__tests_event(struct gc_code *code, uint64_t function, unsigned int reg);
+
 /*
  * The places that one passage executes exactly one of, once. flags_offset: of the byte with
  * during_gc, which must be set before an entry and cleared after an exit. may_be_unguarded: the
