@@ -64,23 +64,33 @@ bool gc_passage__read(struct gc_code *code, uint64_t address, uint32_t event,
 	return false;
 }
 
+static uint16_t register_bit(const cs_x86_op *operand)
+{
+	int number = operand->type == X86_OP_REG ? gc_code__register(operand->reg) : GC_CODE_NONE;
+
+	return number == GC_CODE_NONE ? 0 : (uint16_t)(1U << number);
+}
+
 bool gc_passage__tests_event(struct gc_code *code, uint64_t function, unsigned int reg)
 {
-	for (int i = 0; i < MAX_STEPS_TO_TEST; i++) {
+	int number = gc_code__register(reg);
+	uint16_t holders = number == GC_CODE_NONE ? 0 : (uint16_t)(1U << number);
+
+	for (int i = 0; i < MAX_STEPS_TO_TEST && holders; i++) {
 		const cs_insn *instruction = gc_code__decode(code, function);
-		const cs_x86 *x86 = instruction ? &instruction->detail->x86 : NULL;
+		const cs_x86_op *operands = instruction ? instruction->detail->x86.operands : NULL;
+		bool is_copy;
 
 		if (!instruction || instruction->id == X86_INS_CALL ||
 		    instruction->id == X86_INS_JMP || instruction->id == X86_INS_RET)
 			return false;
-		if (instruction->id == X86_INS_TEST || instruction->id == X86_INS_AND)
-			for (int j = 0; j < x86->op_count; j++)
-				if (x86->operands[j].type == X86_OP_REG &&
-				    gc_code__register(x86->operands[j].reg) ==
-					    gc_code__register(reg))
-					return true;
-		if (gc_code__writes(code, instruction, reg))
-			return false;
+		if ((instruction->id == X86_INS_TEST || instruction->id == X86_INS_AND) &&
+		    (register_bit(&operands[0]) | register_bit(&operands[1])) & holders)
+			return true;
+		is_copy = instruction->id == X86_INS_MOV && register_bit(&operands[1]) & holders;
+		holders &= (uint16_t)~gc_code__written(code, instruction);
+		if (is_copy)
+			holders |= register_bit(&operands[0]);
 		function += instruction->size;
 	}
 	return false;
