@@ -58,6 +58,8 @@ static json_t *process_json(const struct ruby_process *process, int proof)
 	if (runtime) {
 		json_object_set_new(object, "build_id", json_string(runtime->build_id));
 		json_object_set_new(object, "layout", json_string(runtime->layout_version));
+		if (runtime->gc.why)
+			json_object_set_new(object, "gc_reason", json_string(runtime->gc.why));
 	}
 	return object;
 }
@@ -89,7 +91,7 @@ static void print_text(const json_t *processes)
 	const json_t *process;
 	size_t index;
 
-	printf("%7s  %-16s %-8s %-22s %-24s %-14s %s\n", "PID", "COMM", "RUBY", "BUILD", "READ BY",
+	printf("%7s  %-16s %-8s %-22s %-34s %-14s %s\n", "PID", "COMM", "RUBY", "BUILD", "READ BY",
 	       "CONTAINER", "STATUS");
 	json_array_foreach (processes, index, process) {
 		const json_t *build = json_object_get(process, "build"), *part;
@@ -100,9 +102,9 @@ static void print_text(const json_t *processes)
 		json_array_foreach (build, i, part)
 			length += (size_t)snprintf(builds + length, sizeof(builds) - length, "%s%s",
 						   i ? "," : "", json_string_value(part));
-		snprintf(tiers, sizeof(tiers), "ec %s, vm %s", text_of(tier, "ec"),
-			 text_of(tier, "vm"));
-		printf("%7lld  %-16s %-8s %-22s %-24s %-14.12s %s\n",
+		snprintf(tiers, sizeof(tiers), "ec %s, vm %s, gc %s", text_of(tier, "ec"),
+			 text_of(tier, "vm"), text_of(tier, "gc"));
+		printf("%7lld  %-16s %-8s %-22s %-34s %-14.12s %s\n",
 		       json_integer_value(json_object_get(process, "pid")),
 		       text_of(process, "comm"), text_of(process, "ruby"), builds, tiers,
 		       text_of(process, "container_id"),

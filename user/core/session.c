@@ -15,7 +15,7 @@
 #define EXIT_WAIT_MS 100
 #define QUIET_MS     100 /* events that are not urgent wait this long */
 #define REST_MS	     3
-#define MAX_REST_MS  24
+#define MAX_REST_MS  12
 #define ATTACHING_NS 2000000000ULL /* since the last Ruby that started */
 #define LOADING_NS   500000000ULL  /* in which a new program has mapped its libraries */
 

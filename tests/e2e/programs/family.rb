@@ -58,10 +58,10 @@ def grandchild
 end
 
 from = ready[1]
-fork { exit!(0) } # nobody waits for it
+zombie = fork { exit!(0) } # nobody waits for it
 pids = [child, child_of_thread, executed, grandchild]
 Process.wait(daemon)
 parent_work
 sleep 0.02 until Dir.children(PLACE).reject { |name| name.start_with?(".") }.size >= 6
-done(pid: Process.pid, before_ns: from)
+done(pid: Process.pid, before_ns: from, zombie: zombie)
 pids.each { |pid| Process.wait(pid) }
