@@ -92,7 +92,7 @@ static int open_kernel_side(struct session *session)
 	if (!error)
 		error = watch(session, programs__fd(session->programs), 0);
 	if (!error && !session->follows_tree)
-		error = watch(session, sideband__fd(session->sideband), EPOLLONESHOT);
+		error = watch(session, sideband__fd(session->sideband), 0);
 	if (error)
 		log__error("cannot follow the host's processes: %s", strerror(-error));
 	return error;
@@ -255,7 +255,7 @@ static void sweep(struct session *session, uint64_t now)
  */
 static void read_sideband(struct session *session)
 {
-	struct epoll_event event = { .events = EPOLLIN | EPOLLONESHOT };
+	struct epoll_event event = { 0 };
 	bool rested = session->sideband_rests;
 
 	session->sideband_rests = sideband__read(session->sideband);
@@ -263,9 +263,10 @@ static void read_sideband(struct session *session)
 		session->rest_ms = REST_MS;
 	else if (session->rest_ms < MAX_REST_MS)
 		session->rest_ms *= 2;
-	if (rested && !session->sideband_rests && !session->follows_tree)
-		epoll_ctl(session->epoll_fd, EPOLL_CTL_MOD, sideband__fd(session->sideband),
-			  &event);
+	if (rested == session->sideband_rests || session->follows_tree)
+		return;
+	event.events = session->sideband_rests ? 0 : EPOLLIN;
+	epoll_ctl(session->epoll_fd, EPOLL_CTL_MOD, sideband__fd(session->sideband), &event);
 }
 
 /* Of processes that are followed the kernel side tells when they run a new program. */
@@ -283,7 +284,7 @@ int session__wait_ms(const struct session *session)
 
 void session__poll(struct session *session)
 {
-	uint64_t now = session__now_ns();
+	uint64_t now;
 
 	read_sideband(session);
 	programs__consume(session->programs);
@@ -291,6 +292,8 @@ void session__poll(struct session *session)
 		session->must_scan = false;
 		session__scan(session);
 	}
+	/* Not before: what has just been told to end did not end in the future. */
+	now = session__now_ns();
 	if (now - session->swept_ns >= SWEEP_NS) {
 		session->swept_ns = now;
 		sweep(session, now);

@@ -208,6 +208,8 @@ int session__attach(struct session *session, pid_t pid)
 		return error;
 	if (!is_wanted(session, pid, found.comm))
 		return 0;
+	if (session->start_ns)
+		ruby_process__note_mapped(&found);
 	error = begin(session, &found, false);
 	if (error || !session->start_ns)
 		return error;

@@ -65,7 +65,6 @@ static const char *find_passages(struct search *search)
 	uint64_t address;
 	size_t size;
 	const unsigned char *bytes = gc_code__bytes(search->code, &address, &size);
-
 	const char *why = NULL;
 
 	for (size_t offset = 0; offset < size && !why; offset += CHUNK_BYTES) {
@@ -120,15 +119,15 @@ static const char *keep_hook_calls(struct search *search)
 	return NULL;
 }
 
-/* The event that is loaded last before a call, one bit, or 0. */
-static uint32_t event_before(const unsigned char *bytes, size_t call)
+/* The event that is loaded last before a call by an instruction of this opcode: one bit, or 0. */
+static uint32_t event_before(const unsigned char *bytes, size_t call, unsigned char opcode)
 {
 	size_t first = call > MAX_EVENT_WAY ? call - MAX_EVENT_WAY : 0;
 
 	for (size_t i = call; i-- > first;) {
 		uint32_t event;
 
-		if (call - i < CONSTANT_BYTES || (bytes[i] & 0xf8) != 0xb8)
+		if (call - i < CONSTANT_BYTES || bytes[i] != opcode)
 			continue;
 		memcpy(&event, bytes + i + 1, sizeof(event));
 		if (event && !(event & (event - 1)))
@@ -154,8 +153,11 @@ static bool is_known_call(struct search *search, const struct gc_code_transfer *
 	uint64_t address;
 	size_t size;
 	const unsigned char *bytes = gc_code__bytes(search->code, &address, &size);
-	uint32_t event = call->kind == GC_CODE_BRANCH ? 0 : event_before(bytes, call->offset);
+	uint32_t event = 0;
 
+	if (call->kind != GC_CODE_BRANCH)
+		event = event_before(bytes, call->offset,
+				     bytes[search->passages[0].constant - address]);
 	if (++search->calls > MAX_CALLS || !event)
 		return false;
 	return (event != GC_EVENT_ENTER && event != GC_EVENT_EXIT) ||

@@ -101,18 +101,19 @@ int mappings__each(pid_t pid, int (*each)(const struct mapping *mapping, void *c
 	return seen > 0 ? result : 0;
 }
 
-int mappings__open(pid_t pid, const struct mapping *mapping)
+/* As a thread sees the process: it answers by its own id, too. fd or -errno. */
+static int open_through(pid_t tid, const struct mapping *mapping)
 {
 	char path[PATH_MAX + 32];
 	struct stat stat;
 	int fd;
 
-	snprintf(path, sizeof(path), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, pid, mapping->start,
+	snprintf(path, sizeof(path), "/proc/%d/map_files/%" PRIx64 "-%" PRIx64, tid, mapping->start,
 		 mapping->end);
 	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	if (fd >= 0)
 		return fd;
-	snprintf(path, sizeof(path), "/proc/%d/root%s", pid, mapping->path);
+	snprintf(path, sizeof(path), "/proc/%d/root%s", tid, mapping->path);
 	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
 	if (fd < 0)
 		return -errno;
@@ -121,5 +122,29 @@ int mappings__open(pid_t pid, const struct mapping *mapping)
 		close(fd);
 		return -ESTALE;
 	}
+	return fd;
+}
+
+int mappings__open(pid_t pid, const struct mapping *mapping)
+{
+	int fd = open_through(pid, mapping);
+	struct dirent *entry;
+	char path[64];
+	DIR *tasks;
+
+	if (fd >= 0 || (fd != -ENOENT && fd != -ESRCH))
+		return fd;
+	/* A main thread that has exited shows neither mappings nor a root. */
+	snprintf(path, sizeof(path), "/proc/%d/task", pid);
+	tasks = opendir(path);
+	if (!tasks)
+		return fd;
+	while (fd < 0 && (entry = readdir(tasks))) {
+		long tid = strtol(entry->d_name, NULL, 10);
+
+		if (tid > 0 && tid != pid)
+			fd = open_through((pid_t)tid, mapping);
+	}
+	closedir(tasks);
 	return fd;
 }

@@ -195,15 +195,26 @@ void ruby_process__describe(const struct ruby_process *process, struct rbprof_pr
 	ret->runtime = (uint32_t)process->runtime_index;
 }
 
-/* Whether the process may still be loading its libraries or setting up its VM. */
+void ruby_process__note_mapped(struct ruby_process *process)
+{
+	struct timespec now;
+
+	if (!clock_gettime(CLOCK_BOOTTIME, &now))
+		process->mapped_ns = (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+/*
+ * Whether the process may still be loading its libraries or setting up its VM. One that runs
+ * another program in its place, or loads Ruby late, is as old as it was before.
+ */
 static bool is_starting(const struct ruby_process *process)
 {
+	uint64_t since = process->mapped_ns ? process->mapped_ns : process->start_ns;
 	struct timespec now;
 
 	if (clock_gettime(CLOCK_BOOTTIME, &now))
 		return false;
-	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec <
-	       process->start_ns + STARTING_NS;
+	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec < since + STARTING_NS;
 }
 
 int ruby_process__prove(struct ruby_process *process)

@@ -12,10 +12,11 @@
 
 struct ruby_process {
 	pid_t pid;
-	uint64_t start_ns; /* since boot, as /proc/PID/stat says (10 ms steps) */
-	char comm[64];	   /* clean UTF-8 */
-	char path[256];	   /* of the file that is the runtime, as the process sees it */
-	char version[16];  /* that the file says it is, also where it is refused; or empty */
+	uint64_t start_ns;  /* since boot, as /proc/PID/stat says (10 ms steps) */
+	uint64_t mapped_ns; /* since boot: when its runtime was seen being mapped; 0: it was not */
+	char comm[64];	    /* clean UTF-8 */
+	char path[256];	    /* of the file that is the runtime, as the process sees it */
+	char version[16];   /* that the file says it is, also where it is refused; or empty */
 	const struct runtime *runtime; /* NULL: it cannot be used, see error */
 	size_t runtime_index;
 	uint64_t bias;	 /* load bias of the runtime in this process */
@@ -47,11 +48,14 @@ uint64_t ruby_process__symbols(const struct ruby_process *process);
 /* What the BPF programs have to know; serial, cpu_at_attach_ns and flags are the caller's. */
 void ruby_process__describe(const struct ruby_process *process, struct rbprof_process *ret);
 
+/* The runtime was mapped just now: its VM is yet to be set up, however old the process is. */
+void ruby_process__note_mapped(struct ruby_process *process);
+
 /*
  * Lets the layout prove itself on the process, which goes on meanwhile: what fails is tried
- * again some times. 0; -EAGAIN: its VM is not up yet, or (process started within the last
- * seconds) is still being set up; a positive enum rbprof_error (also set in process->error and
- * why); -errno of reading.
+ * again some times. 0; -EAGAIN: its VM is not up yet, or (process started, or its runtime mapped,
+ * within the last seconds) is still being set up; a positive enum rbprof_error (also set in
+ * process->error and why); -errno of reading.
  */
 int ruby_process__prove(struct ruby_process *process);
 
