@@ -110,6 +110,7 @@ struct task_struct {
 	struct thread_info thread_info;
 	unsigned int __state;
 	unsigned int flags;
+	unsigned int in_execve : 1;
 	unsigned int cpu; /* before 5.16; thread_info.cpu since */
 	int on_cpu;
 	struct sched_entity se;

@@ -12,6 +12,15 @@ static __always_inline bool task_is_dead(struct task_struct *task)
 	return BPF_CORE_READ(old, state) & TASK_DEAD;
 }
 
+/* Whether the task gives its memory back, for good or for a new program's. */
+static __always_inline bool task_drops_memory(struct task_struct *task)
+{
+	if (task->flags & PF_EXITING)
+		return true;
+	return bpf_core_field_exists(task->in_execve) &&
+	       BPF_CORE_READ_BITFIELD_PROBED(task, in_execve);
+}
+
 /* The thread's id in its own, innermost pid namespace: as it knows itself. */
 static __always_inline u32 task_tid_inside(struct task_struct *task)
 {

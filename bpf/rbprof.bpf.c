@@ -110,7 +110,7 @@ int on_tick(struct bpf_perf_event_data *ctx)
 	}
 	thread_attach(task, state, process, now, c);
 	thread_pointer = task->thread.fsbase;
-	if (task->flags & PF_EXITING) {
+	if (task_drops_memory(task)) {
 		/* Its memory may be gone already: it is in no Ruby frame any more. */
 		thread_pointer = 0;
 		state->ec_slot = 0;

@@ -31,6 +31,7 @@ static struct doctor_facts good_facts(void)
 		.is_root = true,
 		.memlock_bytes = 64 * 1024,
 		.has_loop = true,
+		.has_all_pids = true,
 	};
 }
 
@@ -90,6 +91,10 @@ static void test_one_thing_missing(void **state)
 	facts = good_facts();
 	facts.has_loop = false;
 	expect_failures(&facts, "bpf_loop");
+
+	facts = good_facts();
+	facts.has_all_pids = false;
+	expect_failures(&facts, "pid namespace");
 
 	facts = good_facts();
 	facts.host.btf_error = -ENOENT;

@@ -31,6 +31,7 @@ int doctor__collect(struct doctor_facts *ret_facts)
 	facts.clock = host__try_clock();
 	facts.counters = host__try_counters();
 	facts.has_loop = host__has_loop();
+	facts.has_all_pids = host__has_all_pids();
 	*ret_facts = facts;
 	return 0;
 }
@@ -90,6 +91,13 @@ static void judge_kernel(const struct doctor_facts *facts, struct doctor_report 
 	check_found(check, "%s", facts->has_loop ? "there" : "not there");
 	if (!facts->has_loop)
 		check_fail(check, "use kernel 5.17 or later, this version walks stacks with it");
+
+	check = check_add(report, "pid namespace");
+	check_found(check, "%s", facts->has_all_pids ? "the host's" : "one of its own");
+	if (!facts->has_all_pids)
+		check_fail(check,
+			   "run on the host, or in a container with the host's pid namespace "
+			   "(--pid=host, hostPID: true)");
 
 	check = check_add(report, "btf");
 	check_found(check, "%s%s%s", host->btf_path, host->btf_error ? ": " : "",

@@ -61,6 +61,8 @@ int host__try_tracing(void);	  /* loads a tp_btf program for sched_switch */
 int host__try_perf_program(void); /* loads a perf event program */
 int host__try_clock(void);	  /* opens cpu-clock on one CPU for every process */
 int host__try_counters(void);	  /* opens cpu-cycles: -ENOENT, -EOPNOTSUPP without a PMU */
-bool host__has_loop(void);	  /* bpf_loop(); true also where the kernel does not tell */
+/* Whether we see the host's own process ids: the kernel side knows processes by no others. */
+bool host__has_all_pids(void);
+bool host__has_loop(void); /* bpf_loop(); true also where the kernel does not tell */
 
 #endif

@@ -178,3 +178,13 @@ int host__try_counters(void)
 {
 	return try_event(PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES, 0, -1);
 }
+
+bool host__has_all_pids(void)
+{
+	/* The number of the first pid namespace never changes: PROC_PID_INIT_INO, proc_ns.h. */
+	static const char first[] = "pid:[4026531836]";
+	char name[64];
+	ssize_t length = readlink("/proc/self/ns/pid", name, sizeof(name));
+
+	return length == (ssize_t)sizeof(first) - 1 && !memcmp(name, first, sizeof(first) - 1);
+}

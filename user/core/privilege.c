@@ -157,6 +157,14 @@ int privilege__check(char *why, size_t size)
 			 host.release);
 		error = -ENOTSUP;
 	}
+	if (!error && !host__has_all_pids()) {
+		snprintf(
+			why, size,
+			"we run in a pid namespace of our own and cannot tell the host's processes "
+			"apart: run on the host, or in a container with the host's pid namespace "
+			"(--pid=host, hostPID: true)");
+		error = -ENOTSUP;
+	}
 	return error;
 }
 

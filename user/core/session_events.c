@@ -11,6 +11,7 @@
 /* Stacks remembered; past that they are forgotten, and the kernel side sends them anew. */
 #define MAX_STACKS	(RBPROF_MAX_KNOWN_STACKS / 2)
 #define MAX_STACK_BYTES (8 << 20)
+#define RACTOR_MAIN_ID	1 /* ractor.c: ractor_next_id */
 
 static void count(struct tracked_process *process, enum rbprof_error error)
 {
@@ -209,12 +210,35 @@ void session__name_threads(struct session *session, struct tracked_process *proc
 	free(threads);
 }
 
+/* The id of the ractor that a Ruby thread belongs to; 0 for the main one (ractor_core.h). */
+static uint32_t ractor_of(struct tracked_process *process, struct tracked_thread *thread,
+			  uint64_t address)
+{
+	const struct ruby_layout *layout;
+	uint64_t ractor;
+	uint32_t id;
+
+	if (thread->ractor_thread == address)
+		return thread->ractor;
+	if (!process->names)
+		return 0;
+	layout = &process->found.runtime->layout;
+	if (layout->th__ractor == RUBY_NO_FIELD ||
+	    memory__read_u64(process->memory, address + layout->th__ractor, &ractor) || !ractor ||
+	    memory__read_u32(process->memory, ractor + layout->ractor__id, &id))
+		return 0;
+	thread->ractor_thread = address;
+	thread->ractor = id > RACTOR_MAIN_ID ? id : 0;
+	return thread->ractor;
+}
+
 /* ---- events ---- */
 
 static void on_sample(struct session *session, const struct rbprof_sample *sample)
 {
 	struct tracked_process *process = session__find(session, sample->event.serial);
 	struct tracked_thread *thread;
+	struct tracked_row_key key;
 	uint32_t stack, omitted;
 
 	if (!process || process->is_placeholder)
@@ -229,15 +253,38 @@ static void on_sample(struct session *session, const struct rbprof_sample *sampl
 	name_thread(session, process, thread, sample);
 	thread->last_stack = stack;
 	thread->last_omitted = omitted;
-	tracked_thread__add(thread, stack, sample->thread ? thread->last_name : PROFILE_NONE,
-			    omitted, 1, (int64_t)sample->cpu_delta_ns);
+	key.stack = stack;
+	key.name = sample->thread ? thread->last_name : PROFILE_NONE;
+	key.omitted = omitted;
+	key.ractor = sample->thread ? ractor_of(process, thread, sample->thread) : 0;
+	tracked_thread__add(thread, &key, 1, (int64_t)sample->cpu_delta_ns);
+}
+
+/* Where CPU goes that no tick hit: the thread's last known stack, if it has one. */
+static void key_of_clock(const struct session *session, const struct tracked_thread *thread,
+			 uint32_t reason, struct tracked_row_key *ret_key)
+{
+	struct tracked_row_key key = { .name = PROFILE_NONE };
+
+	if (reason == RBPROF_CLOCK_ATTACHED) {
+		key.stack = session->stack_not_known;
+	} else if (!session->options->max_frames) {
+		key.stack = session->stack_none;
+	} else if (thread->last_stack != PROFILE_NONE) {
+		key.stack = thread->last_stack;
+		key.omitted = thread->last_omitted;
+		key.ractor = thread->ractor;
+	} else {
+		key.stack = session->stack_not_sampled;
+	}
+	*ret_key = key;
 }
 
 static void on_clock(struct session *session, const struct rbprof_clock *clock)
 {
 	struct tracked_process *process = session__find(session, clock->event.serial);
 	struct tracked_thread *thread;
-	uint32_t stack, omitted = 0;
+	struct tracked_row_key key;
 
 	if (!process || process->is_placeholder)
 		return;
@@ -251,19 +298,11 @@ static void on_clock(struct session *session, const struct rbprof_clock *clock)
 	thread->kernel_total_ns = clock->cpu_total_ns;
 	thread->kernel_start_ns = clock->cpu_start_ns;
 	thread->has_kernel_cpu = true;
-	if (clock->reason == RBPROF_CLOCK_ATTACHED) {
-		stack = session->stack_not_known;
-	} else if (!session->options->max_frames) {
-		stack = session->stack_none;
-	} else if (thread->last_stack != PROFILE_NONE) {
-		stack = thread->last_stack;
-		omitted = thread->last_omitted;
-	} else {
-		stack = session->stack_not_sampled;
-	}
+	key_of_clock(session, thread, clock->reason, &key);
 	if (clock->cpu_delta_ns)
-		tracked_thread__add(thread, stack, PROFILE_NONE, omitted, 0,
-				    (int64_t)clock->cpu_delta_ns);
+		tracked_thread__add(thread, &key, 0, (int64_t)clock->cpu_delta_ns);
+	if (clock->reason != RBPROF_CLOCK_ATTACHED)
+		tracked_thread__settle(thread);
 	if (clock->reason == RBPROF_CLOCK_THREAD_EXIT) {
 		session__flush_thread(session, process, thread);
 		tracked_process__end_thread(process, thread);

@@ -78,6 +78,8 @@ static uint32_t row_labels(struct session *session, const struct tracked_process
 			 profile__cstring(session->profile, process->found.runtime->version));
 	add_name(&labels, "container_id", process->container.id);
 	add_name(&labels, "service", process->container.service);
+	if (row->key.ractor)
+		add_number(&labels, "ractor id", row->key.ractor);
 	if (row->key.omitted)
 		add_number(&labels, "omitted frames", row->key.omitted);
 	return profile__label_set(session->profile, labels.labels, labels.count);
@@ -109,11 +111,15 @@ void session__flush_lost(struct session *session, struct tracked_process *proces
 		.last_stack = PROFILE_NONE,
 	};
 
+	const struct tracked_row_key key = {
+		.stack = session->stack_not_sampled,
+		.name = PROFILE_NONE,
+	};
+
 	if (!process->counters.lost_cpu_ns)
 		return;
 	process->errors[RBPROF_E_CPU_UNATTRIBUTED]++;
-	tracked_thread__add(&lost, session->stack_not_sampled, PROFILE_NONE, 0, 0,
-			    (int64_t)process->counters.lost_cpu_ns);
+	tracked_thread__add(&lost, &key, 0, (int64_t)process->counters.lost_cpu_ns);
 	session__flush_thread(session, process, &lost);
 	process->forgotten_samples_cpu_ns += process->counters.lost_cpu_ns;
 	process->counters.lost_cpu_ns = 0;

@@ -165,18 +165,17 @@ uint32_t tracked_process__thread_name(const struct tracked_process *process,
 	return known ? known->name : PROFILE_NONE;
 }
 
-int tracked_thread__add(struct tracked_thread *thread, uint32_t stack, uint32_t name,
-			uint32_t omitted, int64_t samples, int64_t cpu_ns)
+int tracked_thread__add(struct tracked_thread *thread, const struct tracked_row_key *key,
+			int64_t samples, int64_t cpu_ns)
 {
-	struct tracked_row_key key = { stack, name, omitted };
 	struct tracked_row *row;
 
-	HASH_FIND(hh, thread->rows, &key, sizeof(key), row);
+	HASH_FIND(hh, thread->rows, key, sizeof(*key), row);
 	if (!row) {
 		row = calloc(1, sizeof(*row));
 		if (!row)
 			return -ENOMEM;
-		row->key = key;
+		row->key = *key;
 		HASH_ADD(hh, thread->rows, key, sizeof(row->key), row);
 	}
 	row->samples += samples;
@@ -184,6 +183,34 @@ int tracked_thread__add(struct tracked_thread *thread, uint32_t stack, uint32_t 
 	thread->samples += (uint64_t)samples;
 	thread->samples_cpu_ns += (uint64_t)cpu_ns;
 	return 0;
+}
+
+static uint64_t take_back(struct tracked_row *row, uint64_t excess)
+{
+	uint64_t part = row->cpu_ns > 0 ? (uint64_t)row->cpu_ns : 0;
+
+	if (part > excess)
+		part = excess;
+	row->cpu_ns -= (int64_t)part;
+	return part;
+}
+
+uint64_t tracked_thread__settle(struct tracked_thread *thread)
+{
+	uint64_t kernel = tracked_thread__kernel_cpu_ns(thread), excess, taken = 0;
+	struct tracked_row *row;
+
+	if (!thread->has_kernel_cpu || thread->samples_cpu_ns <= kernel)
+		return 0;
+	excess = thread->samples_cpu_ns - kernel;
+	for (row = thread->rows; row; row = row->hh.next) {
+		if (row->key.stack == thread->last_stack)
+			taken += take_back(row, excess - taken);
+	}
+	for (row = thread->rows; row; row = row->hh.next)
+		taken += take_back(row, excess - taken);
+	thread->samples_cpu_ns -= taken;
+	return taken;
 }
 
 uint64_t tracked_thread__kernel_cpu_ns(const struct tracked_thread *thread)

@@ -24,6 +24,7 @@ struct tracked_row {
 		uint32_t stack;
 		uint32_t name; /* string id; PROFILE_NONE: the one last known */
 		uint32_t omitted;
+		uint32_t ractor; /* id; 0: the main one, or none */
 	} key;
 	int64_t samples;
 	int64_t cpu_ns;
@@ -44,6 +45,8 @@ struct tracked_thread {
 
 	/* The name at the last sample, and what it was read from. */
 	uint64_t name_thread, name_value, name_epoch;
+	uint64_t ractor_thread; /* rb_thread_t for which ractor was read */
+	uint32_t ractor;
 
 	/* Balance: the kernel's figures are those of its own clock of the thread. */
 	uint64_t samples;
@@ -126,8 +129,13 @@ uint32_t tracked_process__thread_name(const struct tracked_process *process,
 				      const struct tracked_thread *thread);
 
 /* Adds to the thread's row. 0 or -ENOMEM. */
-int tracked_thread__add(struct tracked_thread *thread, uint32_t stack, uint32_t name,
-			uint32_t omitted, int64_t samples, int64_t cpu_ns);
+int tracked_thread__add(struct tracked_thread *thread, const struct tracked_row_key *key,
+			int64_t samples, int64_t cpu_ns);
+/*
+ * Takes back what samples carry beyond the kernel's final figure (an estimate that overshot and
+ * was never paid back), from the row of the last stack first. Returns the ns taken back.
+ */
+uint64_t tracked_thread__settle(struct tracked_thread *thread);
 /* Frees its rows. */
 void tracked_thread__clear(struct tracked_thread *thread);
 uint64_t tracked_thread__kernel_cpu_ns(const struct tracked_thread *thread);
