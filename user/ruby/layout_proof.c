@@ -197,8 +197,8 @@ static int prove_iseq(struct prove *prove, const struct rbprof_frame *frame)
 	struct text text = { .length = 0 };
 	struct iseq_lines lines = { .runs = NULL };
 	struct iseq iseq;
+	uint32_t i, nowhere = 0;
 	bool early = false;
-	uint32_t i;
 	int err;
 
 	err = iseq__read(&prove->reader, frame->iseq, &iseq);
@@ -215,9 +215,12 @@ static int prove_iseq(struct prove *prove, const struct rbprof_frame *frame)
 	err = iseq__lines(&prove->reader, &iseq, &lines);
 	if (!err && !lines.count)
 		err = -EINVAL;
-	for (i = 0; i < lines.count && !early; i++)
-		/* 2.7 has instructions without a line. */
+	/* 2.7 has instructions without a line, but never many. */
+	for (i = 0; i < lines.count && !early; i++) {
+		nowhere += !lines.runs[i].line;
 		early = lines.runs[i].line && lines.runs[i].line < iseq.first_line;
+	}
+	early |= nowhere * 2 > lines.count;
 	iseq_lines__free(&lines);
 	if (err)
 		return failed(prove, err, "a line table contradicts itself");
