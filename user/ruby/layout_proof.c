@@ -197,8 +197,10 @@ static int prove_iseq(struct prove *prove, const struct rbprof_frame *frame)
 	struct text text = { .length = 0 };
 	struct iseq_lines lines = { .runs = NULL };
 	struct iseq iseq;
-	uint32_t i, nowhere = 0;
+	/* Up to 3.0, where an entry is two words, there are instructions without a line. */
+	const bool has_no_lines = prove->layout->insn_info__sizeof == 8;
 	bool early = false;
+	uint32_t i;
 	int err;
 
 	err = iseq__read(&prove->reader, frame->iseq, &iseq);
@@ -215,12 +217,9 @@ static int prove_iseq(struct prove *prove, const struct rbprof_frame *frame)
 	err = iseq__lines(&prove->reader, &iseq, &lines);
 	if (!err && !lines.count)
 		err = -EINVAL;
-	/* 2.7 has instructions without a line, but never many. */
-	for (i = 0; i < lines.count && !early; i++) {
-		nowhere += !lines.runs[i].line;
-		early = lines.runs[i].line && lines.runs[i].line < iseq.first_line;
-	}
-	early |= nowhere * 2 > lines.count;
+	for (i = 0; i < lines.count && !early; i++)
+		early = lines.runs[i].line < iseq.first_line &&
+			(lines.runs[i].line || !has_no_lines);
 	iseq_lines__free(&lines);
 	if (err)
 		return failed(prove, err, "a line table contradicts itself");
