@@ -19,9 +19,10 @@
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
 /* Whether the reader should look at a sample at once: a name in it may soon be freed. */
-static __always_inline bool is_urgent(const struct rbprof_sample *sample, const u64 *known_epoch,
+static __always_inline bool is_urgent(const struct scratch *scratch, const u64 *known_epoch,
 				      struct rbprof_cpu *cpu)
 {
+	const struct rbprof_sample *sample = &scratch->sample;
 	u64 now;
 
 	if (!sample->frame_count)
@@ -30,7 +31,8 @@ static __always_inline bool is_urgent(const struct rbprof_sample *sample, const 
 	    (*known_epoch == RBPROF_EPOCH_ANY || *known_epoch == rbprof_gc_epoch(&sample->gc)))
 		return false;
 	now = bpf_ktime_get_ns();
-	if (now - cpu->woken_ns <= RBPROF_WAKE_PAUSE_NS)
+	/* Beside the main script's, code of no method is soon freed: it cannot wait. */
+	if (scratch->walk.unowned <= 1 && now - cpu->woken_ns <= RBPROF_WAKE_PAUSE_NS)
 		return false;
 	cpu->woken_ns = now;
 	return true;
@@ -59,7 +61,7 @@ static __always_inline void send_sample(struct task_struct *task, struct scratch
 	size = sizeof(*sample) + frames * sizeof(struct rbprof_frame);
 	emit_header(&sample->event, RBPROF_EVENT_SAMPLE, size, serial, task);
 	if (bpf_ringbuf_output(&events, sample, size,
-			       emit_wake(is_urgent(sample, known_epoch, cpu))))
+			       emit_wake(is_urgent(scratch, known_epoch, cpu))))
 		goto lost;
 	clock_reported(state, now);
 	if (c)

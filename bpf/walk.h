@@ -32,6 +32,7 @@ struct walk_state {
 	__u32 omitted;
 	__u32 root_at; /* count when the omitted frames were passed */
 	__u32 error;   /* enum rbprof_error: why the walk ended early, or what is missing */
+	__u32 unowned; /* frames without a method */
 };
 
 struct walk {
@@ -201,6 +202,7 @@ static __always_inline int walk_frame(struct walk *walk)
 	walk_hash(walk, frame->pc);
 	walk_hash(walk, method.entry);
 	walk_hash(walk, method.serial);
+	walk->state->unowned += !method.serial;
 	walk->state->count = at + 1;
 	return 0;
 }
@@ -233,6 +235,7 @@ static __always_inline void walk_stack(struct walk *walk, __u64 cfp, __u64 vm_st
 	walk->state->root_at = 0;
 	walk->state->inner = 0;
 	walk->state->error = RBPROF_OK;
+	walk->state->unowned = 0;
 	if (!size || vm_stack_words > (1ULL << 32) || (cfp & 7) || cfp < vm_stack ||
 	    cfp + size > end) {
 		walk->state->error = RBPROF_E_STACK_BOUNDS;

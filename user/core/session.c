@@ -273,7 +273,7 @@ static void read_sideband(struct session *session)
 static bool is_loading(const struct session *session)
 {
 	if (!session->follows_tree)
-		return session->sideband_rests;
+		return session->sideband_rests || session->has_unproven;
 	return session->exec_ns && session__now_ns() - session->exec_ns < LOADING_NS;
 }
 
@@ -282,12 +282,28 @@ int session__wait_ms(const struct session *session)
 	return is_loading(session) ? session->rest_ms : QUIET_MS;
 }
 
+/* So that the first sample of a new process finds all in place: its names may not wait. */
+static void prepare_names(struct session *session)
+{
+	struct tracked_process *process;
+	bool is_left = false;
+
+	for (process = session->processes; process; process = process->hh.next) {
+		if (process->proof == TRACKED_UNPROVEN)
+			is_left |= !session__prepare(session, process);
+	}
+	session->has_unproven = is_left;
+}
+
 void session__poll(struct session *session)
 {
 	uint64_t now;
 
-	read_sideband(session);
+	/* Names first. */
 	programs__consume(session->programs);
+	read_sideband(session);
+	if (session->has_unproven)
+		prepare_names(session);
 	if (session->must_scan) {
 		session->must_scan = false;
 		session__scan(session);

@@ -168,7 +168,11 @@ static int begin(struct session *session, const struct ruby_process *found, bool
 		session->runtimes_seen |= 1ULL << found->runtime_index;
 	remember_executable(session, found->pid);
 	note_layout(found);
-	session__proved(session, process);
+	/* While we record, others wait: its turn comes when what has come is read. */
+	if (session->start_ns)
+		session->has_unproven = true;
+	else
+		session__proved(session, process);
 	log__debug("process %d (%s): ruby %s%s%s", found->pid, found->comm,
 		   found->runtime ? found->runtime->version : "unknown",
 		   process->found.error ? ", refused: " : "",
@@ -300,6 +304,7 @@ void session__forked(struct session *session, const struct rbprof_lifecycle *eve
 	child->is_forked = true;
 	child->forked_tid = event->event.tid;
 	child->first_ns = event->event.time_ns;
+	session->has_unproven |= child->proof == TRACKED_UNPROVEN;
 	session->processes_seen += !child->is_placeholder;
 }
 

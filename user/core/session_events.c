@@ -45,6 +45,16 @@ static bool has_names(struct session *session, struct tracked_process *process)
 	return !error;
 }
 
+bool session__prepare(struct session *session, struct tracked_process *process)
+{
+	if (process->has_ended || process->is_exiting || process->is_placeholder)
+		return true;
+	if (!session__proved(session, process))
+		return process->proof == TRACKED_REFUSED;
+	has_names(session, process);
+	return true;
+}
+
 /* ---- stacks ---- */
 
 static void forget_stacks(struct session *session)

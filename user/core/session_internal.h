@@ -48,6 +48,7 @@ struct session {
 	size_t stack_bytes;
 	struct session_member *tree; /* with targets that are followed: pids and COMMAND */
 	bool follows_tree;
+	bool has_unproven;   /* a process whose VM was not up yet: see prepare_names() */
 	bool must_scan;	     /* mapping records were lost */
 	bool sideband_rests; /* its descriptor is not watched: see read_sideband() */
 	int rest_ms;
@@ -91,6 +92,8 @@ bool session__proved(struct session *session, struct tracked_process *process);
 extern const struct sideband_handler session_sideband_handler;
 
 /* session_events.c: from events to rows. */
+/* Gets ready to name frames of the process, if its VM is up. True once nothing is left to do. */
+bool session__prepare(struct session *session, struct tracked_process *process);
 void session__on_event(void *context, const struct rbprof_event *event, size_t size);
 void session__end_process(struct session *session, struct tracked_process *process);
 /* Drops the oldest ended processes when there are many. */

@@ -219,14 +219,15 @@ static bool is_starting(const struct ruby_process *process)
 
 int ruby_process__prove(struct ruby_process *process)
 {
+	/* One that is being set up is asked again anyway. */
+	int result, tries, most = is_starting(process) ? 1 : PROOF_TRIES;
 	struct memory *memory;
-	int result, tries;
 
 	if (process->error || !process->runtime)
 		return process->error ? process->error : RBPROF_E_NOT_RUBY;
 	result = memory__open_process(process->pid, &memory);
 	if (!result) {
-		for (tries = 0; tries < PROOF_TRIES; tries++) {
+		for (tries = 0; tries < most; tries++) {
 			if (tries)
 				usleep(PROOF_PAUSE_US);
 			result = layout__prove(memory, &process->runtime->layout,

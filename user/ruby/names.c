@@ -321,20 +321,43 @@ static size_t names_batch(struct names *names, const struct rbprof_frame *frames
 	return named;
 }
 
+/*
+ * The frames of one kind, batch by batch: those with a method's serial number, or those without.
+ */
+static size_t names_kind(struct names *names, const struct rbprof_frame *frames, size_t count,
+			 bool has_serial, const struct gc_point *sample, uint32_t *ret_frames,
+			 bool *lasting)
+{
+	struct rbprof_frame batch[NAMES_BATCH];
+	uint32_t ids[NAMES_BATCH];
+	size_t at[NAMES_BATCH], named = 0, i = 0, n, k;
+
+	while (i < count) {
+		for (n = 0; i < count && n < NAMES_BATCH; i++) {
+			if ((frames[i].method_serial != 0) != has_serial)
+				continue;
+			at[n] = i;
+			batch[n++] = frames[i];
+		}
+		named += names_batch(names, batch, n, sample, ids, lasting);
+		for (k = 0; k < n; k++)
+			ret_frames[at[k]] = ids[k];
+	}
+	return named;
+}
+
 size_t names__frames(struct names *names, const struct rbprof_frame *frames, size_t count,
 		     const struct rbprof_gc_state *gc, uint32_t *ret_frames, bool *ret_lasting)
 {
 	const struct gc_point sample = gc_point__of(gc);
-	size_t named = 0, done, batch;
 	bool lasting = true;
+	size_t named;
 
 	names->calls++;
 	names__trim(names);
-	for (done = 0; done < count; done += batch) {
-		batch = count - done < NAMES_BATCH ? count - done : NAMES_BATCH;
-		named += names_batch(names, frames + done, batch, &sample, ret_frames + done,
-				     &lasting);
-	}
+	/* First what may soon be freed: a serial number tells the others whenever they are read. */
+	named = names_kind(names, frames, count, false, &sample, ret_frames, &lasting);
+	named += names_kind(names, frames, count, true, &sample, ret_frames, &lasting);
 	if (ret_lasting)
 		*ret_lasting = lasting;
 	return named;
