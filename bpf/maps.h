@@ -66,6 +66,7 @@ struct {
 /* Where a sample is put together; one a CPU (max_entries is set at load). */
 struct scratch {
 	struct walk_state walk;
+	struct walk_methods methods;
 	struct rbprof_sample sample;
 	struct rbprof_frame frames[RBPROF_MAX_FRAMES]; /* continues sample.frames */
 };

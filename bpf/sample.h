@@ -113,6 +113,7 @@ __noinline int sample_stack(const struct rbprof_process *process, struct thread_
 	walk.layout = layout;
 	walk.frames = scratch->frames;
 	walk.state = &scratch->walk;
+	walk.methods = &scratch->methods;
 	scratch->walk.max_frames = config.max_frames;
 	scratch->walk.hash = process->serial;
 	sample->ec = ec;
@@ -126,6 +127,8 @@ __noinline int sample_stack(const struct rbprof_process *process, struct thread_
 	if (!walk_word(&walk, layout->ec__vm_stack))
 		goto no_ec;
 	sample_gc(process, layout, state, &sample->gc, c);
+	scratch->walk.process = process->serial;
+	scratch->walk.epoch = rbprof_gc_epoch(&sample->gc);
 	if (!scratch->walk.max_frames)
 		return 0;
 	walk_stack(&walk, walk_word(&walk, layout->ec__cfp), walk_word(&walk, layout->ec__vm_stack),

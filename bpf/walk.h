@@ -26,6 +26,8 @@ struct walk_state {
 	__u64 object[WALK_OBJECT_WORDS]; /* the object being read */
 	__u64 cfp;
 	__u64 hash;
+	__u64 process;	  /* with methods: serial of the process image, and the sample's epoch */
+	__u64 epoch;	  /* RBPROF_GC_STATE_UNKNOWN: nothing is remembered */
 	__u32 max_frames; /* at most RBPROF_MAX_FRAMES */
 	__u32 count;	  /* frames put out */
 	__u32 inner;	  /* control frames before the omitted ones */
@@ -35,10 +37,26 @@ struct walk_state {
 	__u32 unowned; /* frames without a method */
 };
 
+/*
+ * Serial numbers of method entries seen lately, so that most frames need two reads, not four.
+ * What was on a stack in one epoch is the same object on a later stack of that epoch.
+ */
+#define WALK_METHODS 512 /* a power of two */
+
+struct walk_methods {
+	struct {
+		__u64 entry;
+		__u64 serial;
+		__u64 process; /* serial of the process image */
+		__u64 epoch;
+	} slots[WALK_METHODS];
+};
+
 struct walk {
 	const struct ruby_layout *layout;
 	struct rbprof_frame *frames; /* room for max_frames */
 	struct walk_state *state;
+	struct walk_methods *methods; /* NULL: none are remembered */
 };
 
 /* A word of the structure that lies in walk->state->words, by its offset in the structure. */
@@ -71,9 +89,11 @@ struct walk_method {
  * keep in its place. Negative if unreadable.
  */
 static __always_inline int walk_me_cref(const struct ruby_layout *layout, struct walk_state *state,
-					__u64 me_cref, struct walk_method *method)
+					struct walk_methods *methods, __u64 me_cref,
+					struct walk_method *method)
 {
 	__u64 type;
+	__u32 slot;
 	int i;
 
 	method->entry = 0;
@@ -81,6 +101,15 @@ static __always_inline int walk_me_cref(const struct ruby_layout *layout, struct
 	for (i = 0; i < 2; i++) {
 		if (!me_cref || (me_cref & 7))
 			return 0;
+		slot = ((me_cref >> 3) ^ (me_cref >> 12)) & (WALK_METHODS - 1);
+		if (methods && methods->slots[slot].entry == me_cref &&
+		    methods->slots[slot].epoch == state->epoch &&
+		    methods->slots[slot].process == state->process &&
+		    state->epoch != RBPROF_GC_STATE_UNKNOWN) {
+			method->entry = me_cref;
+			method->serial = methods->slots[slot].serial;
+			return 0;
+		}
 		if (walk_read(state->object, sizeof(state->object), me_cref))
 			return -1;
 		type = walk_object_word(state, layout->rbasic__flags);
@@ -89,9 +118,17 @@ static __always_inline int walk_me_cref(const struct ruby_layout *layout, struct
 		type = (type >> RUBY_FL_USHIFT) & RUBY_IMEMO_MASK;
 		if (type == RUBY_IMEMO_MENT) {
 			method->entry = me_cref;
-			return walk_read(&method->serial, sizeof(method->serial),
-					 walk_object_word(state, layout->cme__def) +
-						 layout->def__method_serial);
+			if (walk_read(&method->serial, sizeof(method->serial),
+				      walk_object_word(state, layout->cme__def) +
+					      layout->def__method_serial))
+				return -1;
+			if (methods) {
+				methods->slots[slot].entry = me_cref;
+				methods->slots[slot].serial = method->serial;
+				methods->slots[slot].process = state->process;
+				methods->slots[slot].epoch = state->epoch;
+			}
+			return 0;
 		}
 		if (type != RUBY_IMEMO_SVAR)
 			return 0;
@@ -104,6 +141,7 @@ static __always_inline int walk_me_cref(const struct ruby_layout *layout, struct
 struct walk_env {
 	const struct ruby_layout *layout;
 	struct walk_state *state;
+	struct walk_methods *methods;
 	__u64 env[3]; /* ep[-2] to ep[0] */
 	struct walk_method method;
 	__u32 is_done;
@@ -116,7 +154,7 @@ static long walk_env_step(__u32 index, void *context)
 	__u64 ep;
 
 	(void)index;
-	if (walk_me_cref(walk->layout, walk->state, walk->env[0], &walk->method))
+	if (walk_me_cref(walk->layout, walk->state, walk->methods, walk->env[0], &walk->method))
 		goto fault;
 	if (walk->method.entry || (walk->env[2] & RUBY_ENV_FLAG_LOCAL)) {
 		walk->is_done = 1;
@@ -138,9 +176,13 @@ fault:
 static __always_inline void walk_method(struct walk *walk, const __u64 *env,
 					struct walk_method *method)
 {
-	struct walk_env outer = { .layout = walk->layout, .state = walk->state };
+	struct walk_env outer = {
+		.layout = walk->layout,
+		.state = walk->state,
+		.methods = walk->methods,
+	};
 
-	if (walk_me_cref(walk->layout, walk->state, env[0], method)) {
+	if (walk_me_cref(walk->layout, walk->state, walk->methods, env[0], method)) {
 		outer.error = RBPROF_E_ENV_FAULT;
 		goto unreadable;
 	}
