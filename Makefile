@@ -111,6 +111,19 @@ $(O)/fuzz/%: tests/fuzz/%.c $(O)/san/librbprof.a
 	$(Q)mkdir -p $(@D) && $(CLANG) $(CPPFLAGS) -I. -std=gnu11 -Wall -Wextra -Werror $(SAN_FLAGS) \
 		-fsanitize=fuzzer -MMD -MP $< $(O)/san/librbprof.a $(LDLIBS) -o $@
 
+# ---- the collector's entries and exits, counted by uprobes against the VM's own events ----
+$(O)/gc_probe.skel.h: tests/bpf/gc_probe.bpf.c $(wildcard tests/bpf/*.h) $(BPF_HEADERS) | $(O)
+	$(Q)$(CLANG) $(BPF_CFLAGS) -c $< -o $(O)/gc_probe.tmp.o && \
+		$(BPFTOOL) gen object $(O)/gc_probe.bpf.o $(O)/gc_probe.tmp.o && \
+		$(BPFTOOL) gen skeleton $(O)/gc_probe.bpf.o name gc_probe_bpf >$@
+
+$(O)/gc_probe: tests/bpf/gc_probe.c $(O)/gc_probe.skel.h $(O)/librbprof.a
+	$(say) LINK $@
+	$(Q)$(CC) $(CPPFLAGS) -I. -Itests/bpf $(CFLAGS) $< $(O)/librbprof.a $(LDLIBS) -o $@
+
+$(O)/gc_probe_hooks.so: tests/bpf/gc_probe_hooks.c | $(O)
+	$(Q)$(CC) -O2 -shared -fPIC $< -o $@
+
 # ---- documents ----
 $(O)/man/%: docs/man/%.scd | $(O)
 	$(say) MAN $@
@@ -152,6 +165,10 @@ check-all: all $(UNIT) $(FUZZ)
 check-static: all ## tests of a static Ruby, built from Debian's source (some ten minutes)
 	$(Q)tests/static-ruby >/dev/null
 	$(Q)TESTS=TestBuilds tests/run e2e
+
+.PHONY: check-gc
+check-gc: $(O)/gc_probe $(O)/gc_probe_hooks.so ## GC sites against the VM's own events (a minute a Ruby)
+	$(Q)GC_PROBE_HOOKS=$(abspath $(O))/gc_probe_hooks.so $(O)/gc_probe ruby tests/bpf/gc_probe.rb
 
 .PHONY: lint
 lint: ## formatting, static analysis
