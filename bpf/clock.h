@@ -120,7 +120,8 @@ static __always_inline u64 clock_delta(struct thread_state *state, u64 cpu,
 {
 	if (cpu >= state->reported_ns)
 		return cpu - state->reported_ns;
-	count_error(c, RBPROF_E_CLOCK_DEBT);
+	/* Below where it started the kernel's own clock ran backwards: no debt of ours. */
+	count_error(c, cpu < state->started_ns ? RBPROF_E_CLOCK_BACKWARDS : RBPROF_E_CLOCK_DEBT);
 	return 0;
 }
 
