@@ -260,7 +260,8 @@ class TestShortLived < E2E
 
   def test_their_frames_are_named
     lost = seen[:samples].select { |s| (s.names & ["(unreadable)", "(gone)"]).any? }
-    assert_operator report[:without_name], :<=, 0.5,
+    # The aim is 0.5 %; with some 350 samples, three standard errors of that are as much again.
+    assert_operator report[:without_name], :<=, 1.0,
                     "#{report} #{lost.map { |s| [s.values["cpu-samples"], s.names] }.sort_by { |n, _| -n }.first(10)}"
   end
 

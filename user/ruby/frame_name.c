@@ -222,6 +222,9 @@ static int naming_ruby_name(struct naming *naming, uint64_t method_entry)
 	}
 	own = method_entry && method->type == RUBY_METHOD_TYPE_ISEQ &&
 	      method->body == naming->local.address && naming->local.type == RUBY_ISEQ_TYPE_METHOD;
+	/* A method's own frame has its entry: where it has not, it was not read in one piece. */
+	if (!own && naming->iseq.type == RUBY_ISEQ_TYPE_METHOD)
+		return RBPROF_E_METHOD_INVALID;
 	err = naming_parents(naming, own ? naming->local.address : 0, &last, &naming->continuous);
 	if (err)
 		return reason(err, RBPROF_E_ISEQ_INVALID);
