@@ -124,7 +124,6 @@ struct ruby_layout {
 #define RUBY_STRING_NOEMBED  0x2000
 #define RUBY_ARRAY_EMBED     0x2000
 #define RUBY_REFINEMENT_FLAG 0x8000 /* RMODULE_IS_REFINEMENT, FL_USER3 of a T_MODULE */
-#define RUBY_TYPED_EMBEDDED  2
 #define RUBY_ID_SCOPE_SHIFT  4
 #define RUBY_ID_ENTRY_UNIT   512 /* symbol.c */
 
@@ -147,6 +146,7 @@ struct ruby_layout {
 #define RUBY_GC_MODE_MARKING	  1
 #define RUBY_GC_DURING_GC	  0x20
 #define RUBY_GC_DURING_COMPACTING 0x40
-#define RUBY_GC_STATE_MASK	  (RUBY_GC_MODE_MASK | RUBY_GC_DURING_GC | RUBY_GC_DURING_COMPACTING)
+/* The bits whose change means another state. */
+#define RUBY_GC_STATE_MASK (RUBY_GC_MODE_MASK | RUBY_GC_DURING_GC | RUBY_GC_DURING_COMPACTING)
 
 #endif

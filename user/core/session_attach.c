@@ -276,7 +276,6 @@ int session__follow_command(struct session *session, pid_t pid, const char *inte
 {
 	struct ruby_process found = { .pid = pid, .error = RBPROF_E_NOT_RUBY };
 
-	session->command_pid = pid;
 	if (!session__add_member(session, pid))
 		return -ENOMEM;
 	if (interpreter)

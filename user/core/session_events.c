@@ -90,7 +90,6 @@ static struct session_stack *keep_stack(struct session *session, const struct rb
 	session->stack_bytes += sizeof(*stack) + size;
 	memset(stack, 0, sizeof(*stack));
 	stack->hash = sample->stack_hash;
-	stack->serial = sample->event.serial;
 	stack->epoch = RBPROF_GC_STATE_UNKNOWN;
 	stack->count = sample->frame_count;
 	stack->root_frames = sample->root_frames;

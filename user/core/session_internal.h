@@ -12,7 +12,6 @@
 /* A stack that the kernel side sends by its hash alone from now on. */
 struct session_stack {
 	uint64_t hash;
-	uint64_t serial;
 	uint64_t epoch;	 /* for which `stack` was proved; RBPROF_GC_STATE_UNKNOWN: for none */
 	bool is_lasting; /* proved for all */
 	uint32_t stack;	 /* id in the profile */
@@ -54,7 +53,6 @@ struct session {
 	int rest_ms;
 	uint64_t attached_ns; /* when a process was last found to be Ruby */
 	uint64_t exec_ns;     /* when a process that is followed last ran a new program */
-	pid_t command_pid;
 
 	uint64_t boot_offset_ns;    /* CLOCK_REALTIME minus CLOCK_MONOTONIC, read once */
 	uint64_t start_ns, stop_ns; /* CLOCK_MONOTONIC */

@@ -4,10 +4,6 @@
 /* gc.c: enum gc_mode, of 3.2 and later */
 #define GC_MODE_NONE	   0
 #define GC_MODE_COMPACTING 3
-#define GC_DURING_GC	   0x20
-
-/* The bits whose change means another state. */
-#define GC_STATE_BITS (RUBY_GC_MODE_MASK | GC_DURING_GC | RUBY_GC_DURING_COMPACTING)
 
 struct gc_point gc_point__of(const struct rbprof_gc_state *state)
 {
@@ -24,7 +20,7 @@ struct gc_point gc_point__of(const struct rbprof_gc_state *state)
 	 * has ended. Both ends look alike, so the earlier period is taken. A compaction, if there
 	 * is one, comes later or is over.
 	 */
-	point.edge = mode == GC_MODE_NONE && (state->flags & GC_DURING_GC);
+	point.edge = mode == GC_MODE_NONE && (state->flags & RUBY_GC_DURING_GC);
 	if (point.marking || (point.edge && point.period)) {
 		if (!point.period)
 			return point; /* a marking that was not counted */
@@ -53,7 +49,7 @@ size_t gc_reader__add(struct gc_reader *reader, const struct ruby_layout *layout
 
 bool gc_reader__state(const struct gc_reader *reader, struct rbprof_gc_state *ret_state)
 {
-	if ((reader->flags ^ reader->flags_again) & GC_STATE_BITS)
+	if ((reader->flags ^ reader->flags_again) & RUBY_GC_STATE_MASK)
 		return false;
 	*ret_state = (struct rbprof_gc_state){ .count = reader->count, .flags = reader->flags };
 	return true;
