@@ -107,7 +107,7 @@ int on_tick(struct bpf_perf_event_data *ctx)
 			count_error(c, RBPROF_E_STORAGE_BUSY);
 			return 0;
 		}
-		scratch->sample.flags = RBPROF_SAMPLE_FIRST;
+
 		count_error(c, RBPROF_E_THREAD_WITHOUT_START);
 	}
 	thread_attach(task, state, process, now, c);

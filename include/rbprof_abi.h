@@ -68,6 +68,25 @@ struct rbprof_process {
 	__u32 reserved;
 };
 
+#define RBPROF_GC_SITES 32 /* of one build, entries and exits together */
+
+/* Steps of the collector between its entry and its exit, seen by probes. */
+struct rbprof_gc_sums {
+	__u64 cpu_ns;	    /* not yet told by an event */
+	__u64 wall_ns;	    /* likewise */
+	__u64 flush_cpu_ns; /* since the last flush: the weight of the kept stack */
+	__u64 flushed_ns;   /* when it was, CLOCK_MONOTONIC; 0: never */
+	__u64 steps;	    /* of the process so far */
+	__u64 total_cpu_ns; /* likewise */
+	__u64 window_ns;    /* since when hits are counted, CLOCK_MONOTONIC */
+	__u32 window_hits;
+	__u32 hot_windows;   /* in a row */
+	__u32 removed_sites; /* a bit each: no longer probed in this process, they were hit too
+				often */
+	__u32 reserved;
+	__u32 hits[RBPROF_GC_SITES]; /* in this window */
+};
+
 /* Map "counters", by serial; counted by BPF, made and removed by user space (forks: made by BPF).
  */
 struct rbprof_counters {
@@ -75,6 +94,7 @@ struct rbprof_counters {
 	__u64 taken;	   /* samples put into the ring */
 	__u64 lost_cpu_ns; /* CPU of thread events that found no room in the ring */
 	__u64 threads_started;
+	struct rbprof_gc_sums gc;
 	__u64 errors[RBPROF_E_COUNT];
 };
 
@@ -92,6 +112,18 @@ struct rbprof_cpu {
 struct rbprof_config {
 	__u32 max_frames;
 	__u32 follow_execs; /* enum rbprof_follow */
+	__u32 period_ns;    /* of the timers, and of each thread's wall ticks */
+	__u32 flags;	    /* enum rbprof_config_flags */
+	/* Hits of probes in 100 ms that one process may have, or some are taken out of it. */
+	__u32 gc_window_hits;
+	__u32 reserved;
+};
+
+enum rbprof_config_flags {
+	RBPROF_COLLECT_WALL = 1 << 0, /* waits are sampled */
+	RBPROF_COLLECT_GC = 1 << 1,
+	/* The kernel does not charge interrupts to the thread that they interrupt. */
+	RBPROF_IRQ_TIME_APART = 1 << 2,
 };
 
 /* Whose exec starts the clocks of a process that may turn out to be Ruby. */
@@ -103,7 +135,11 @@ enum rbprof_follow {
 /* ---- ring buffer: from BPF to user space ---- */
 
 enum rbprof_event_kind {
-	RBPROF_EVENT_SAMPLE = 1,
+	RBPROF_EVENT_SAMPLE = 1, /* struct rbprof_sample: a tick hit a running thread */
+	RBPROF_EVENT_WAIT,	 /* the same struct: wall ticks fell into a time off the CPU */
+	RBPROF_EVENT_STACK,	 /* the same: a stack that a WAIT event may name by its hash */
+	RBPROF_EVENT_GC,	 /* the same: steps of the collector */
+	RBPROF_EVENT_ASK,	 /* the same, without a stack: one that user space should read */
 	RBPROF_EVENT_CLOCK,
 	RBPROF_EVENT_FORK,
 	RBPROF_EVENT_EXEC,
@@ -140,7 +176,12 @@ enum rbprof_sample_flags {
 	RBPROF_SAMPLE_STACK_KNOWN = 1 << 0, /* no frames follow, stack_hash names them */
 	RBPROF_SAMPLE_NO_EC = 1 << 1,	    /* thread in no Ruby frame */
 	RBPROF_SAMPLE_CUT = 1 << 2,	    /* walk ended early: error says why */
-	RBPROF_SAMPLE_FIRST = 1 << 3,	    /* starts the clock of a thread without start */
+	RBPROF_SAMPLE_NOT_READ = 1 << 3,    /* WAIT: its stack was not taken here */
+	RBPROF_SAMPLE_RUNNABLE = 1 << 4,    /* WAIT: it was preempted, it waits for a CPU */
+	RBPROF_SAMPLE_THROTTLED = 1 << 5,   /* WAIT: likewise, by its cgroup's limit */
+	RBPROF_SAMPLE_GC_STACK = 1 << 6,    /* GC: this stack replaces the kept one */
+	RBPROF_SAMPLE_GC_FLUSH = 1 << 7,    /* GC: what was added up is one sample now */
+	RBPROF_SAMPLE_HAS_GVL = 1 << 8,	    /* the thread holds the GVL (where wait.vm was read) */
 };
 
 /*
@@ -171,10 +212,40 @@ static inline __u64 rbprof_gc_epoch(const struct rbprof_gc_state *gc)
 	return gc->count * 2 + ((gc->flags & RUBY_GC_MODE_MASK) != RUBY_GC_MODE_MARKING);
 }
 
+/* What a thread that leaves its CPU does, as the VM and the kernel keep it. */
+enum rbprof_wait_flags {
+	RBPROF_WAIT_VM_READ = 1 << 0, /* those that follow, and gvl_owner, were read */
+	RBPROF_WAIT_CAN_BE_WOKEN = 1
+				   << 1, /* unblock function set: it waits for more than the GVL */
+	RBPROF_WAIT_LOCKS_MUTEX = 1 << 2,
+	RBPROF_WAIT_IN_REGION = 1 << 3, /* blocking region: native code without the GVL */
+};
+
+/* What a file descriptor that a system call waits for is. */
+enum rbprof_fd_kind {
+	RBPROF_FD_NONE = 0, /* the call waits for none, or it is not known */
+	RBPROF_FD_OTHER,
+	RBPROF_FD_SOCKET,
+};
+
+struct rbprof_wait {
+	__u64 gvl_owner;  /* rb_thread_t, 0: nobody */
+	__u32 vm;	  /* enum rbprof_wait_flags */
+	__u32 vm_status;  /* enum rb_thread_status */
+	__s32 call;	  /* number of the system call, -1: in none */
+	__u32 fd_kind;	  /* enum rbprof_fd_kind */
+	__u64 switches;	  /* nvcsw + nivcsw of the task: which time off the CPU this is */
+	__u64 since_ns;	  /* when it began, CLOCK_MONOTONIC */
+	__u32 ticks;	  /* wall ticks that fell into it, since it was last told of */
+	__u32 late_ticks; /* of a thread that was woken but did not run yet */
+};
+
 struct rbprof_sample {
 	struct rbprof_event event;
-	__u64 cpu_delta_ns; /* CPU since the thread's last event */
-	__u64 stack_hash;   /* of frames, flags and omitted */
+	__u64 cpu_delta_ns;	 /* SAMPLE: CPU since the thread's last; GC: of the steps */
+	__u64 wall_delta_ns;	 /* SAMPLE: time on a CPU; WAIT: off it; GC: of the steps */
+	__u64 overhead_delta_ns; /* SAMPLE: our own programs' part of the thread's CPU */
+	__u64 stack_hash;	 /* of frames, flags and omitted */
 	struct rbprof_gc_state gc;
 	__u64 ec;
 	__u64 thread;	   /* rb_thread_t */
@@ -185,6 +256,10 @@ struct rbprof_sample {
 	__u32 omitted;	   /* frames left out between the innermost and the root-most ones */
 	__u32 root_frames; /* how many frames at the end follow the omitted ones */
 	__u32 cpu;
+	__u32 gc_info;	/* objspace.profile.latest_gc_info: GPR_FLAG_* of the latest collection */
+	__u32 gc_steps; /* GC: how many this event tells of */
+	__u64 vm_gc_ns; /* the VM's own clock of its collector, 0: it has none */
+	struct rbprof_wait wait;
 	/* frame_count frames follow, leaf first, unless the stack is known */
 };
 
@@ -195,13 +270,17 @@ enum rbprof_clock_reason {
 	RBPROF_CLOCK_READ, /* user space asked: end of a period */
 };
 
-/* CPU of one thread since its last event, without a stack. */
+/* Clocks of one thread since its last event, without a stack. */
 struct rbprof_clock {
 	struct rbprof_event event;
 	__u64 cpu_delta_ns;
-	__u64 cpu_total_ns;   /* the thread's whole CPU time, the kernel's figure */
-	__u64 cpu_start_ns;   /* the same, when the thread's clock was started */
-	__u64 thread_pointer; /* pthread_t, on x86-64 */
+	__u64 on_delta_ns;	 /* time on a CPU */
+	__u64 off_delta_ns;	 /* time off it */
+	__u64 overhead_delta_ns; /* of the CPU, ours: not in cpu_delta_ns */
+	__u64 gc_total_ns;	 /* of the thread so far, by probes: not in cpu_delta_ns */
+	__u64 cpu_total_ns;	 /* the thread's whole CPU time, the kernel's figure */
+	__u64 cpu_start_ns;	 /* the same, when the thread's clock was started */
+	__u64 thread_pointer;	 /* pthread_t, on x86-64 */
 	__u32 reason;
 	__u32 tid_inside; /* tid in the thread's own pid namespace: as the VM knows it */
 	char comm[RBPROF_COMM_LEN];
@@ -221,15 +300,20 @@ _Static_assert(sizeof(struct rbprof_cpu) == 48, "abi");
 _Static_assert(sizeof(struct rbprof_event) == 32, "abi");
 _Static_assert(sizeof(struct rbprof_frame) == 32, "abi");
 _Static_assert(sizeof(struct rbprof_gc_state) == 16, "abi");
-_Static_assert(sizeof(struct rbprof_sample) == 112, "abi");
-_Static_assert(offsetof(struct rbprof_sample, stack_hash) == 40, "abi");
-_Static_assert(offsetof(struct rbprof_sample, gc) == 48, "abi");
-_Static_assert(offsetof(struct rbprof_sample, ec) == 64, "abi");
-_Static_assert(offsetof(struct rbprof_sample, flags) == 88, "abi");
-_Static_assert(sizeof(struct rbprof_clock) == 88, "abi");
-_Static_assert(offsetof(struct rbprof_clock, comm) == 72, "abi");
+_Static_assert(sizeof(struct rbprof_wait) == 48, "abi");
+_Static_assert(sizeof(struct rbprof_gc_sums) == 72 + 4 * RBPROF_GC_SITES, "abi");
+_Static_assert(sizeof(struct rbprof_sample) == 192, "abi");
+_Static_assert(offsetof(struct rbprof_sample, stack_hash) == 56, "abi");
+_Static_assert(offsetof(struct rbprof_sample, gc) == 64, "abi");
+_Static_assert(offsetof(struct rbprof_sample, ec) == 80, "abi");
+_Static_assert(offsetof(struct rbprof_sample, flags) == 104, "abi");
+_Static_assert(offsetof(struct rbprof_sample, wait) == 144, "abi");
+_Static_assert(sizeof(struct rbprof_clock) == 120, "abi");
+_Static_assert(offsetof(struct rbprof_clock, comm) == 104, "abi");
 _Static_assert(sizeof(struct rbprof_lifecycle) == 64, "abi");
 _Static_assert(sizeof(struct ruby_layout) % 2 == 0, "abi");
-_Static_assert(sizeof(struct rbprof_counters) == 32 + 8 * RBPROF_E_COUNT, "abi");
+_Static_assert(sizeof(struct rbprof_counters) ==
+		       32 + sizeof(struct rbprof_gc_sums) + 8 * RBPROF_E_COUNT,
+	       "abi");
 
 #endif
