@@ -76,6 +76,13 @@ struct rq {
 
 struct cfs_rq {
 	struct rq *rq;
+	int throttle_count; /* only with CONFIG_CFS_BANDWIDTH */
+};
+
+/* Of a kernel with CONFIG_SCHED_INFO; kept up to date where sched_info_on(). */
+struct sched_info {
+	u64 run_delay;
+	u64 last_queued;
 };
 
 struct sched_entity {
@@ -120,6 +127,10 @@ struct task_struct {
 	u64 start_boottime;
 	struct signal_struct *signal;
 	struct thread_struct thread;
+	struct sched_info sched_info;
+	unsigned long nvcsw;
+	unsigned long nivcsw;
+	bool throttled; /* since 6.18, with CONFIG_CFS_BANDWIDTH */
 	char comm[16];
 };
 

@@ -43,11 +43,12 @@ static __always_inline void clock_idle(struct rbprof_cpu *cpu, struct task_struc
 }
 
 /* A switch takes place: the run queue's clock is up to date. */
-static __always_inline void clock_calibrate(struct task_struct *prev, struct task_struct *next)
+static __always_inline void clock_calibrate(struct task_struct *prev, struct task_struct *next,
+					    u64 now)
 {
 	u32 zero = 0;
 	struct rbprof_cpu *cpu = bpf_map_lookup_elem(&cpus, &zero);
-	u64 now = bpf_ktime_get_ns(), kernel_clock;
+	u64 kernel_clock;
 	s64 offset;
 	struct rq *rq = clock_run_queue(next);
 
@@ -114,21 +115,43 @@ static __always_inline u64 clock_cpu(struct task_struct *task)
 	return sum + clock_since(task, start);
 }
 
-/* CPU since the last event; what was reported too much is paid back first. */
-static __always_inline u64 clock_delta(struct thread_state *state, u64 cpu,
+/*
+ * The thread's own clock, from the kernel's: without the collector's steps and our own work. It
+ * stands still inside a step. (A tick may come between any two lines of the programs that write
+ * these fields, in the same thread: they are written so that each order of them holds.)
+ */
+static __always_inline u64 thread_clock(const struct thread_state *state, u64 cpu)
+{
+	return state->in_gc ? state->gc_enter_ns : cpu - state->excluded_ns;
+}
+
+/* The clock's advance since the last event; what was reported too much is paid back first. */
+static __always_inline u64 clock_delta(struct thread_state *state, u64 clock,
 				       struct rbprof_counters *c)
 {
-	if (cpu >= state->reported_ns)
-		return cpu - state->reported_ns;
+	if (clock >= state->reported_ns)
+		return clock - state->reported_ns;
 	/* Below where it started the kernel's own clock ran backwards: no debt of ours. */
-	count_error(c, cpu < state->started_ns ? RBPROF_E_CLOCK_BACKWARDS : RBPROF_E_CLOCK_DEBT);
+	count_error(c, clock + state->excluded_ns < state->started_ns ? RBPROF_E_CLOCK_BACKWARDS
+								      : RBPROF_E_CLOCK_DEBT);
 	return 0;
 }
 
-static __always_inline void clock_reported(struct thread_state *state, u64 cpu)
+static __always_inline void clock_reported(struct thread_state *state, u64 clock)
 {
-	if (cpu > state->reported_ns)
-		state->reported_ns = cpu;
+	if (clock > state->reported_ns)
+		state->reported_ns = clock;
+}
+
+/* What the kernel charges to the thread for our programs, from began_ns (CLOCK_MONOTONIC) on. */
+static __always_inline void clock_overhead(struct thread_state *state, u64 began_ns)
+{
+	u64 cost = bpf_ktime_get_ns() - began_ns;
+
+	if (config.flags & RBPROF_IRQ_TIME_APART)
+		return;
+	state->overhead_ns += cost;
+	state->excluded_ns += cost;
 }
 
 #endif

@@ -181,6 +181,8 @@ enum rbprof_sample_flags {
 	RBPROF_SAMPLE_THROTTLED = 1 << 5,   /* WAIT: likewise, by its cgroup's limit */
 	RBPROF_SAMPLE_GC_STACK = 1 << 6,    /* GC: this stack replaces the kept one */
 	RBPROF_SAMPLE_GC_FLUSH = 1 << 7,    /* GC: what was added up is one sample now */
+	RBPROF_SAMPLE_IN_STEP = 1 << 9,	    /* in a step of the collector that probes saw begin */
+	RBPROF_SAMPLE_GC_PARTIAL = 1 << 10, /* some probes were taken out of this process */
 	RBPROF_SAMPLE_HAS_GVL = 1 << 8,	    /* the thread holds the GVL (where wait.vm was read) */
 };
 
@@ -280,6 +282,7 @@ struct rbprof_clock {
 	__u64 gc_total_ns;	 /* of the thread so far, by probes: not in cpu_delta_ns */
 	__u64 cpu_total_ns;	 /* the thread's whole CPU time, the kernel's figure */
 	__u64 cpu_start_ns;	 /* the same, when the thread's clock was started */
+	__u64 start_ns;		 /* when that was, CLOCK_MONOTONIC */
 	__u64 thread_pointer;	 /* pthread_t, on x86-64 */
 	__u32 reason;
 	__u32 tid_inside; /* tid in the thread's own pid namespace: as the VM knows it */
@@ -308,8 +311,8 @@ _Static_assert(offsetof(struct rbprof_sample, gc) == 64, "abi");
 _Static_assert(offsetof(struct rbprof_sample, ec) == 80, "abi");
 _Static_assert(offsetof(struct rbprof_sample, flags) == 104, "abi");
 _Static_assert(offsetof(struct rbprof_sample, wait) == 144, "abi");
-_Static_assert(sizeof(struct rbprof_clock) == 120, "abi");
-_Static_assert(offsetof(struct rbprof_clock, comm) == 104, "abi");
+_Static_assert(sizeof(struct rbprof_clock) == 128, "abi");
+_Static_assert(offsetof(struct rbprof_clock, comm) == 112, "abi");
 _Static_assert(sizeof(struct rbprof_lifecycle) == 64, "abi");
 _Static_assert(sizeof(struct ruby_layout) % 2 == 0, "abi");
 _Static_assert(sizeof(struct rbprof_counters) ==

@@ -367,3 +367,8 @@ int programs__read_clocks(struct programs *programs)
 	visit_every_cpu(programs->cpus);
 	return run_iterator(programs->skeleton->links.read_clocks);
 }
+
+int programs__ask_waits(struct programs *programs)
+{
+	return run_iterator(programs->skeleton->links.ask_waits);
+}
