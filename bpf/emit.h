@@ -28,8 +28,8 @@ static __always_inline void emit_header(struct rbprof_event *event, u32 kind, u3
 	event->size = size;
 	event->serial = serial;
 	event->time_ns = bpf_ktime_get_ns();
-	event->pid = task->tgid;
-	event->tid = task->pid;
+	event->pid = task_tgid(task);
+	event->tid = task_tid(task);
 }
 
 /* CPU of a thread without a stack. False if it found no room; then its CPU is kept in c. */

@@ -21,23 +21,6 @@ static __always_inline bool task_drops_memory(struct task_struct *task)
 	       BPF_CORE_READ_BITFIELD_PROBED(task, in_execve);
 }
 
-/* The thread's id in its own, innermost pid namespace: as it knows itself. */
-static __always_inline u32 task_tid_inside(struct task_struct *task)
-{
-	/* Through a probe read, so that the pointer is a plain number to count on from. */
-	u64 pid = (u64)BPF_CORE_READ(task, thread_pid);
-	u32 level = 0, tid = task->pid, inside = 0;
-
-	if (!pid || bpf_probe_read_kernel(&level, sizeof(level),
-					  (void *)pid + bpf_core_field_offset(struct pid, level)))
-		return tid;
-	pid += bpf_core_field_offset(struct pid, numbers);
-	pid += level * bpf_core_type_size(struct upid) + bpf_core_field_offset(struct upid, nr);
-	if (bpf_probe_read_kernel(&inside, sizeof(inside), (void *)pid))
-		return tid;
-	return inside;
-}
-
 static __always_inline struct thread_state *thread_start(struct task_struct *task, u64 serial,
 							 u64 cpu)
 {
@@ -49,6 +32,8 @@ static __always_inline struct thread_state *thread_start(struct task_struct *tas
 	state->reported_ns = cpu;
 	state->started_ns = cpu;
 	state->tid_inside = task_tid_inside(task);
+	state->tgid = task_tgid_now(task);
+	state->tid = task_tid_now(task);
 	state->serial = serial;
 	state->ec_slot = 0;
 	state->objspace = 0;
@@ -86,7 +71,7 @@ static __always_inline void thread_report(struct task_struct *task, u64 total, u
 	struct rbprof_process *process;
 	struct rbprof_counters *c;
 	struct thread_state *state;
-	u32 tgid = task->tgid;
+	u32 tgid = task_tgid(task);
 	u64 delta;
 
 	process = bpf_map_lookup_elem(&processes, &tgid);
@@ -130,7 +115,7 @@ static __always_inline void thread_fork(struct task_struct *parent, struct task_
 static __always_inline void process_fork(struct task_struct *parent, struct task_struct *child)
 {
 	struct thread_state *state = bpf_task_storage_get(&threads, parent, NULL, 0);
-	u32 parent_tgid = parent->tgid, tgid = child->tgid;
+	u32 parent_tgid = task_tgid(parent), tgid = task_tgid(child);
 	struct rbprof_process *process, copy;
 
 	/* The pid may have been another's, whose end we are still told about. */
@@ -157,7 +142,7 @@ static __always_inline void process_fork(struct task_struct *parent, struct task
 static __always_inline void process_exec(struct task_struct *task)
 {
 	struct thread_state *state = bpf_task_storage_get(&threads, task, NULL, 0);
-	u32 tgid = task->tgid;
+	u32 tgid = task_tgid(task);
 	struct rbprof_process *process;
 	u64 now = clock_cpu(task);
 
@@ -169,14 +154,14 @@ static __always_inline void process_exec(struct task_struct *task)
 	} else if (state && config.follow_execs == RBPROF_FOLLOW_TREE) {
 		emit_lifecycle(task, RBPROF_EVENT_EXEC, 0, false, 0, 0);
 	}
-	if (state || process || config.follow_execs == RBPROF_FOLLOW_ALL)
+	if (state || process || (tgid && config.follow_execs == RBPROF_FOLLOW_ALL))
 		thread_start(task, 0, now);
 }
 
 /* The last thread of a process is about to end; its CPU follows when it is off its CPU. */
 static __always_inline void process_exit(struct task_struct *task)
 {
-	u32 tgid = task->tgid;
+	u32 tgid = task_tgid(task);
 	struct rbprof_process *process;
 
 	if (task->signal->live.counter)

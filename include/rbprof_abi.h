@@ -91,7 +91,8 @@ struct rbprof_cpu {
 /* Read-only options of the programs. */
 struct rbprof_config {
 	__u32 max_frames;
-	__u32 follow_execs; /* enum rbprof_follow */
+	__u32 follow_execs;	/* enum rbprof_follow */
+	__u32 in_pid_namespace; /* we run in one of our own: ids are those that it gives */
 };
 
 /* Whose exec starts the clocks of a process that may turn out to be Ruby. */
@@ -115,7 +116,7 @@ struct rbprof_event {
 	__u32 size;    /* of the whole event, frames included */
 	__u64 serial;  /* of the process image */
 	__u64 time_ns; /* CLOCK_MONOTONIC */
-	__u32 pid;     /* as the host sees it (tgid) */
+	__u32 pid;     /* tgid, as user space sees it: the host's, or those of its namespace */
 	__u32 tid;
 };
 

@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "host.h"
 #include "log.h"
 
 #define SWEEP_NS     1000000000ULL
@@ -80,6 +81,7 @@ static int open_kernel_side(struct session *session)
 	struct rbprof_config config = {
 		.max_frames = session->options->max_frames,
 		.follow_execs = session->follows_tree ? RBPROF_FOLLOW_TREE : RBPROF_FOLLOW_ALL,
+		.in_pid_namespace = host__pids() == HOST_PIDS_OWN,
 	};
 	struct sideband_handler handler = session_sideband_handler;
 	int error;
