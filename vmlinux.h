@@ -103,8 +103,11 @@ struct signal_struct {
 	atomic_t live;
 };
 
+struct pid_namespace;
+
 struct upid {
 	int nr;
+	struct pid_namespace *ns;
 };
 
 struct pid {

@@ -28,8 +28,8 @@ static __always_inline void emit_header(struct rbprof_event *event, u32 kind, u3
 	event->size = size;
 	event->serial = serial;
 	event->time_ns = bpf_ktime_get_ns();
-	event->pid = task->tgid;
-	event->tid = task->pid;
+	event->pid = task_tgid(task);
+	event->tid = task_tid(task);
 }
 
 /* Whether user space has proved the names of the sample's stack, as that stands in known_stacks. */

@@ -11,7 +11,7 @@ struct {
 	__type(value, struct rbprof_runtime);
 } runtimes SEC(".maps");
 
-/* Processes that are profiled, by tgid. */
+/* Processes that are profiled, by tgid (task_tgid()). */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, RBPROF_MAX_PROCESSES);
@@ -44,6 +44,7 @@ struct thread_state {
 	u64 objspace;	 /* of its VM, once found */
 	u32 tid_inside;	 /* in its own pid namespace */
 	u32 has_ended;	 /* it said its last word */
+	u32 tgid, tid;	 /* see bpf/pid.h */
 
 	/* A step of the collector that it is in (gc.h). */
 	u32 in_gc;

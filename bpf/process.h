@@ -19,6 +19,8 @@ static __always_inline struct thread_state *thread_start(struct task_struct *tas
 	state->in_gc = 0;
 	wall_start(task, state);
 	state->tid_inside = task_tid_inside(task);
+	state->tgid = task_tgid_now(task);
+	state->tid = task_tid_now(task);
 	state->serial = serial;
 	state->ec_slot = 0;
 	state->objspace = 0;
@@ -67,7 +69,7 @@ static __always_inline void thread_report(struct task_struct *task, u64 total, u
 	struct clock_deltas deltas;
 	struct rbprof_counters *c;
 	struct thread_state *state;
-	u32 tgid = task->tgid;
+	u32 tgid = task_tgid(task);
 	u64 clock;
 
 	process = bpf_map_lookup_elem(&processes, &tgid);
@@ -114,7 +116,7 @@ static __always_inline void thread_fork(struct task_struct *parent, struct task_
 static __always_inline void process_fork(struct task_struct *parent, struct task_struct *child)
 {
 	struct thread_state *state = bpf_task_storage_get(&threads, parent, NULL, 0);
-	u32 parent_tgid = parent->tgid, tgid = child->tgid;
+	u32 parent_tgid = task_tgid(parent), tgid = task_tgid(child);
 	struct rbprof_process *process, copy;
 
 	/* The pid may have been another's, whose end we are still told about. */
@@ -141,7 +143,7 @@ static __always_inline void process_fork(struct task_struct *parent, struct task
 static __always_inline void process_exec(struct task_struct *task)
 {
 	struct thread_state *state = bpf_task_storage_get(&threads, task, NULL, 0);
-	u32 tgid = task->tgid;
+	u32 tgid = task_tgid(task);
 	struct rbprof_process *process;
 	u64 now = clock_cpu(task);
 
@@ -153,14 +155,14 @@ static __always_inline void process_exec(struct task_struct *task)
 	} else if (state && config.follow_execs == RBPROF_FOLLOW_TREE) {
 		emit_lifecycle(task, RBPROF_EVENT_EXEC, 0, false, 0, 0);
 	}
-	if (state || process || config.follow_execs == RBPROF_FOLLOW_ALL)
+	if (state || process || (tgid && config.follow_execs == RBPROF_FOLLOW_ALL))
 		thread_start(task, 0, now);
 }
 
 /* The last thread of a process is about to end; its CPU follows when it is off its CPU. */
 static __always_inline void process_exit(struct task_struct *task)
 {
-	u32 tgid = task->tgid;
+	u32 tgid = task_tgid(task);
 	struct rbprof_process *process;
 
 	if (task->signal->live.counter)

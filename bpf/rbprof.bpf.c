@@ -12,6 +12,7 @@
 #include "maps.h"
 #include "task.h"
 #include "clock.h"
+#include "pid.h"
 #include "thread_pointer.h"
 #include "emit.h"
 #include "sample.h"
@@ -60,12 +61,25 @@ lost:
 	count_error(c, RBPROF_E_LOST_SAMPLE);
 }
 
+/* Run once, by user space itself: which pid namespace its ids are of. */
+SEC("syscall")
+int learn_pid_namespace(void *ctx)
+{
+	u64 pid = (u64)BPF_CORE_READ(bpf_get_current_task_btf(), thread_pid);
+
+	if (!pid)
+		return 1;
+	pid_level = pid_level_of(pid);
+	pid_namespace = pid_namespace_of(pid, pid_level);
+	return !pid_namespace;
+}
+
 /* The sampling timer, on every CPU. */
 SEC("perf_event")
 int on_tick(struct bpf_perf_event_data *ctx)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
-	u32 zero = 0, tgid = bpf_get_current_pid_tgid() >> 32, at = bpf_get_smp_processor_id();
+	u32 zero = 0, tgid = task_tgid(task), at = bpf_get_smp_processor_id();
 	struct rbprof_cpu *cpu = bpf_map_lookup_elem(&cpus, &zero);
 	struct rbprof_process *process;
 	struct thread_state *state;
@@ -166,7 +180,7 @@ int start_clocks(struct bpf_iter__task *ctx)
 
 	if (!task)
 		return 0;
-	tgid = task->tgid;
+	tgid = task_tgid(task);
 	process = bpf_map_lookup_elem(&processes, &tgid);
 	if (process && !bpf_task_storage_get(&threads, task, NULL, 0))
 		thread_start(task, process->serial, clock_cpu(task));
@@ -198,7 +212,7 @@ int ask_waits(struct bpf_iter__task *ctx)
 	state = bpf_task_storage_get(&threads, task, NULL, 0);
 	if (!state || !state->serial)
 		return 0;
-	tgid = task->tgid;
+	tgid = task_tgid(task);
 	process = bpf_map_lookup_elem(&processes, &tgid);
 	if (process && process->serial == state->serial)
 		wall_ask(task, state);

@@ -90,7 +90,7 @@ static __always_inline u64 wall_switches(struct task_struct *task)
 /* Reads the stack in which the thread begins to wait, and keeps all but its frames. */
 static __always_inline void wall_read(struct task_struct *task, struct thread_state *state, u64 now)
 {
-	u32 tgid = task->tgid, at = bpf_get_smp_processor_id(), size;
+	u32 tgid = task_tgid(task), at = bpf_get_smp_processor_id(), size;
 	struct rbprof_process *process = bpf_map_lookup_elem(&processes, &tgid);
 	struct rbprof_counters *c;
 	struct scratch *scratch;

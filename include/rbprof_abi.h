@@ -116,7 +116,7 @@ struct rbprof_config {
 	__u32 flags;	    /* enum rbprof_config_flags */
 	/* Hits of probes in 100 ms that one process may have, or some are taken out of it. */
 	__u32 gc_window_hits;
-	__u32 reserved;
+	__u32 in_pid_namespace; /* we run in one of our own: ids are those that it gives */
 };
 
 enum rbprof_config_flags {
@@ -151,7 +151,7 @@ struct rbprof_event {
 	__u32 size;    /* of the whole event, frames included */
 	__u64 serial;  /* of the process image */
 	__u64 time_ns; /* CLOCK_MONOTONIC */
-	__u32 pid;     /* as the host sees it (tgid) */
+	__u32 pid;     /* tgid, as user space sees it: the host's, or those of its namespace */
 	__u32 tid;
 };
 

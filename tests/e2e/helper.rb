@@ -183,7 +183,7 @@ class Profiler
     Clock.wait_until(20, "the profiler to attach: #{err}") do
       raise "the profiler ended: #{status}: #{err}" if ended?
 
-      links = Dir.children("/proc/#{@pid}/fd").map { |fd| File.readlink("/proc/#{@pid}/fd/#{fd}") rescue "" }
+      links = Dir.children("/proc/#{process}/fd").map { |fd| File.readlink("/proc/#{process}/fd/#{fd}") rescue "" }
       links.count { |l| l.include?("[perf_event]") } >= 2 * Etc.nprocessors
     end
     sleep 0.5
@@ -204,7 +204,10 @@ class Profiler
     @status
   end
 
-  def signal(name) = Process.kill(name, @pid)
+  # The profiler itself, where a prefix does not become it.
+  def process = @pid
+
+  def signal(name) = Process.kill(name, process)
 
   def stop(name = :INT)
     signal(name)

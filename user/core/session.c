@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "host.h"
 #include "log.h"
 
 #define SWEEP_NS     1000000000ULL
@@ -85,6 +86,7 @@ static int open_kernel_side(struct session *session)
 		.period_ns = 1000000000 / session->options->frequency_hz,
 		.flags = (session->options->wall ? RBPROF_COLLECT_WALL : 0) |
 			 (session->options->gc ? RBPROF_COLLECT_GC : 0),
+		.in_pid_namespace = host__pids() == HOST_PIDS_OWN,
 	};
 	struct sideband_handler handler = session_sideband_handler;
 	int error;
