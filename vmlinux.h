@@ -72,6 +72,7 @@ typedef struct {
 struct rq {
 	u64 clock;
 	u64 clock_task;
+	u64 prev_irq_time; /* only with CONFIG_IRQ_TIME_ACCOUNTING */
 };
 
 struct cfs_rq {
