@@ -220,6 +220,9 @@ enum rbprof_wait_flags {
 				   << 1, /* unblock function set: it waits for more than the GVL */
 	RBPROF_WAIT_LOCKS_MUTEX = 1 << 2,
 	RBPROF_WAIT_IN_REGION = 1 << 3, /* blocking region: native code without the GVL */
+	/* Of the kernel, whether the VM was read or not. */
+	RBPROF_WAIT_STOPPED = 1 << 4,	      /* by a signal or a debugger */
+	RBPROF_WAIT_UNINTERRUPTIBLE = 1 << 5, /* a disk, a page of memory */
 };
 
 /* What a file descriptor that a system call waits for is. */
