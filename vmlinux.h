@@ -162,8 +162,6 @@ struct task_struct {
 	struct files_struct *files;
 	struct thread_struct thread;
 	struct sched_info sched_info;
-	unsigned long nvcsw;
-	unsigned long nivcsw;
 	bool throttled; /* since 6.18, with CONFIG_CFS_BANDWIDTH */
 	char comm[16];
 };
