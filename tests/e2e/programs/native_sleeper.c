@@ -25,7 +25,7 @@ static int64_t now(void)
 static void *sleep_and_end(void *argument)
 {
 	struct sleeper *sleeper = argument;
-	struct timespec time = {sleeper->ns / 1000000000, sleeper->ns % 1000000000};
+	struct timespec time = { sleeper->ns / 1000000000, sleeper->ns % 1000000000 };
 
 	sleeper->from_ns = now();
 	sleeper->tid = gettid();
