@@ -11,6 +11,7 @@
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,7 +33,7 @@
 #define EXIT_CANNOT_RUN 77
 #define SETTLE_US	300000
 #define TIMED_ROUNDS	20
-#define VICTIM		"waiting for gvl/" /* what the names of threads begin with that want it */
+#define BUSY		"/busy" /* in the names of threads that want the GVL, or keep it */
 
 struct child {
 	pid_t pid; /* as it is seen from here: the command replaces itself by Ruby */
@@ -44,6 +45,12 @@ struct probe {
 	struct runtimes *runtimes;
 	struct ruby_process process;
 	struct wait_source source;
+};
+
+enum phase {
+	WAITING,  /* all but those that want the GVL */
+	FIGHTING, /* those that do, and who has it */
+	STOPPED,  /* all, by a signal */
 };
 
 struct sums {
@@ -178,11 +185,14 @@ static uint64_t cpu_ns(void)
 	return (uint64_t)now.tv_sec * 1000000000U + (uint64_t)now.tv_nsec;
 }
 
-/* Whether the same thread's wait was read in two ways. Who has the GVL changes meanwhile. */
+/*
+ * Whether the same thread's wait was read in two ways. Who has the GVL changes meanwhile; of a
+ * stopped thread the call is not read from outside.
+ */
 static bool same(const struct rbprof_wait *a, const struct rbprof_wait *b)
 {
-	return a->vm == b->vm && a->vm_status == b->vm_status && a->call == b->call &&
-	       a->fd_kind == b->fd_kind && a->switches == b->switches;
+	return a->vm == b->vm && a->vm_status == b->vm_status && a->switches == b->switches &&
+	       (a->vm & RBPROF_WAIT_STOPPED || (a->call == b->call && a->fd_kind == b->fd_kind));
 }
 
 static void print_wait(const char *who, const struct rbprof_wait *wait, const char *state)
@@ -193,7 +203,8 @@ static void print_wait(const char *who, const struct rbprof_wait *wait, const ch
 }
 
 static void judge(const struct probe *probe, const struct wait_reading *reading, const char *name,
-		  double read_us, const struct wait_probe_seen *seen, struct sums *sums)
+		  enum phase phase, double read_us, const struct wait_probe_seen *seen,
+		  struct sums *sums)
 {
 	const char *names[WAIT_STATE_NAMES], *outside, *inside;
 	size_t count = wait_state__names(probe->source.profile, reading->stack, names);
@@ -205,10 +216,13 @@ static void judge(const struct probe *probe, const struct wait_reading *reading,
 		flags |= RBPROF_SAMPLE_HAS_GVL;
 	outside = wait_state__of(&reading->wait, reading->flags, names, count);
 	inside = wait_state__of(&seen->wait, flags, names, count);
-	good = slash && !strncmp(outside, name, (size_t)(slash - name)) &&
-	       outside[slash - name] == '\0' && !strcmp(inside, outside) &&
-	       same(&seen->wait, &reading->wait) && seen->call_from_outside == seen->wait.call &&
-	       reading->is_proved;
+	if (phase == STOPPED)
+		good = !strcmp(outside, "waiting");
+	else
+		good = slash && !strncmp(outside, name, (size_t)(slash - name)) &&
+		       outside[slash - name] == '\0';
+	good = good && !strcmp(inside, outside) && same(&seen->wait, &reading->wait) &&
+	       seen->call_from_outside == seen->wait.call && reading->is_proved;
 	sums->threads++;
 	sums->bad += !good;
 	printf("%-5s %-32s %5.1f us, %u frames: %s < %s\n", good ? "ok" : "BAD", name, read_us,
@@ -237,8 +251,7 @@ static double time_read(struct wait_reader *reader, pid_t tid)
 	return (double)least / 1e3;
 }
 
-/* Looks at the threads that want the GVL, or at all others. */
-static int judge_all(const struct probe *probe, bool victims, struct sums *sums)
+static int judge_all(const struct probe *probe, enum phase phase, struct sums *sums)
 {
 	struct thread_state *states;
 	struct wait_reader *reader;
@@ -264,14 +277,17 @@ static int judge_all(const struct probe *probe, bool victims, struct sums *sums)
 		sums->reads += seen.reads;
 		sums->read_ns += seen.read_ns;
 		if (err || !reading.thread) {
-			printf("      tid %u: %s\n", tid, err ? strerror(-err) : "not Ruby");
+			printf("      tid %u: %s\n", tid,
+			       err ? strerror(-err)
+				   : wait_state__of(&seen.wait, RBPROF_SAMPLE_NO_EC, NULL, 0));
 			continue;
 		}
 		name = names__thread(probe->source.names, reading.thread, reading.thread_name, 0,
 				     &reading.gc);
 		text = name == PROFILE_NONE ? "?" : profile__text(probe->source.profile, name);
-		if (!strncmp(text, VICTIM, strlen(VICTIM)) == victims)
-			judge(probe, &reading, text, time_read(reader, states[i].tid), &seen, sums);
+		if (phase == STOPPED || !!strstr(text, BUSY) == (phase == FIGHTING))
+			judge(probe, &reading, text, phase, time_read(reader, states[i].tid), &seen,
+			      sums);
 	}
 	printf("%d threads, %d bad; a read inside takes %.2f us\n", sums->threads, sums->bad,
 	       sums->reads ? (double)sums->read_ns / 1e3 / (double)sums->reads : 0.0);
@@ -280,9 +296,22 @@ static int judge_all(const struct probe *probe, bool victims, struct sums *sums)
 	return 0;
 }
 
+/* The child is ours: nobody else is stopped. */
+static int stop(const struct probe *probe, struct sums *sums)
+{
+	int err;
+
+	if (kill(probe->process.pid, SIGSTOP))
+		return -errno;
+	usleep(SETTLE_US);
+	err = judge_all(probe, STOPPED, sums);
+	kill(probe->process.pid, SIGCONT);
+	return err;
+}
+
 static int run(struct probe *probe, const struct child *child)
 {
-	struct sums waiting = { .threads = 0 }, busy = { .threads = 0 };
+	struct sums waiting = { .threads = 0 }, busy = waiting, stopped = waiting;
 	int err = expect(child, "ready");
 
 	if (!err)
@@ -294,16 +323,18 @@ static int run(struct probe *probe, const struct child *child)
 	if (err)
 		return err;
 	usleep(SETTLE_US);
-	err = judge_all(probe, false, &waiting);
+	err = judge_all(probe, WAITING, &waiting);
+	if (!err)
+		err = stop(probe, &stopped);
 	if (!err)
 		err = go_on(child, "busy");
 	if (err)
 		return err;
 	usleep(SETTLE_US);
-	err = judge_all(probe, true, &busy);
+	err = judge_all(probe, FIGHTING, &busy);
 	if (!err)
 		err = go_on(child, "done");
-	return err ? err : waiting.bad || busy.bad || busy.threads < 2;
+	return err ? err : waiting.bad || stopped.bad || busy.bad || busy.threads < 3;
 }
 
 static void close_probe(struct probe *probe)
