@@ -87,6 +87,12 @@ end
 named('network/resolver') { Addrinfo.getaddrinfo('a.b.invalid', 80) } if ENV['WAIT_PROBE_DNS']
 named('network/connect by name') { TCPSocket.new('a.b.invalid', 80) } if ENV['WAIT_PROBE_DNS']
 
+if RUBY_VERSION >= '3.0'
+  Warning[:experimental] = false
+  receiver = Ractor.new { Thread.current.name = 'waiting/ractor'; 2.times { Ractor.receive } }
+  napper = Ractor.new { Thread.current.name = 'sleeping/ractor'; Ractor.receive && sleep(600) }
+  named('waiting/take') { [receiver, napper].each { |ractor| ractor << 1 } && napper.take }
+end
 # Fiddle gives up the GVL and names no way to wake what it calls.
 native = ->(name, **options) { Fiddle::Function.new(Fiddle::Handle::DEFAULT[name], [Fiddle::TYPE_INT], Fiddle::TYPE_INT, **options) }
 named('sleeping/native') { native['sleep'].call(600) }
