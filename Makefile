@@ -23,7 +23,7 @@ WARNINGS := -Wall -Wextra -Wshadow -Wconversion -Wno-sign-conversion -Werror \
 CPPFLAGS := -D_GNU_SOURCE -Iinclude -I$(O)
 CFLAGS   ?= -O2 -g
 CFLAGS   += -std=gnu11 $(WARNINGS) -fno-strict-aliasing -fstack-protector-strong
-BPF_CFLAGS := -O2 -g -target bpf -D__TARGET_ARCH_$(ARCH) -I. -Iinclude \
+BPF_CFLAGS := -O2 -g -target bpf -mcpu=v3 -D__TARGET_ARCH_$(ARCH) -I. -Iinclude \
 	-I/usr/include/$(shell uname -m)-linux-gnu -Wall -Wextra -Werror -Wno-unused-parameter \
 	-Wno-address-of-packed-member -Wno-missing-declarations
 # One binary: everything static but libc, libz and the loader (checked by tests).

@@ -82,10 +82,18 @@ typedef struct {
 struct rq {
 	u64 clock;
 	u64 clock_task;
+	u64 prev_irq_time; /* only with CONFIG_IRQ_TIME_ACCOUNTING */
 };
 
 struct cfs_rq {
 	struct rq *rq;
+	int throttle_count; /* only with CONFIG_CFS_BANDWIDTH */
+};
+
+/* Of a kernel with CONFIG_SCHED_INFO; kept up to date where sched_info_on(). */
+struct sched_info {
+	u64 run_delay;
+	u64 last_queued;
 };
 
 struct sched_entity {
@@ -106,8 +114,11 @@ struct signal_struct {
 	atomic_t live;
 };
 
+struct pid_namespace;
+
 struct upid {
 	int nr;
+	struct pid_namespace *ns;
 };
 
 struct pid {
@@ -150,6 +161,8 @@ struct task_struct {
 	struct signal_struct *signal;
 	struct files_struct *files;
 	struct thread_struct thread;
+	struct sched_info sched_info;
+	bool throttled; /* since 6.18, with CONFIG_CFS_BANDWIDTH */
 	char comm[16];
 };
 

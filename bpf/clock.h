@@ -14,6 +14,7 @@
 #define RBPROF_BPF_CLOCK_H
 
 #define CLOCK_MAX_SINCE_NS 2000000000ULL
+#define CLOCK_WINDOW	   64 /* switches */
 
 static __always_inline bool clock_has_run_queue(void)
 {
@@ -42,34 +43,42 @@ static __always_inline void clock_idle(struct rbprof_cpu *cpu, struct task_struc
 		cpu->idle_since_ns = now;
 }
 
-/* A switch takes place: the run queue's clock is up to date. */
-static __always_inline void clock_calibrate(struct task_struct *prev, struct task_struct *next)
+/*
+ * A switch takes place: the run queue's clock is up to date. Returns when the kernel sees it take
+ * place, on CLOCK_MONOTONIC: from there on it charges CPU to the next task. That may be some time
+ * before now, as when a wake-up had just read the clock.
+ */
+static __always_inline u64 clock_calibrate(struct task_struct *prev, struct task_struct *next,
+					   u64 now)
 {
 	u32 zero = 0;
 	struct rbprof_cpu *cpu = bpf_map_lookup_elem(&cpus, &zero);
-	u64 now = bpf_ktime_get_ns(), kernel_clock;
+	u64 kernel_clock;
 	s64 offset;
 	struct rq *rq = clock_run_queue(next);
 
 	if (!cpu)
-		return;
+		return now;
 	clock_idle(cpu, prev, next, now);
 	if (rq)
 		kernel_clock = rq->clock;
 	else if (!clock_has_run_queue())
 		kernel_clock = next->se.exec_start;
 	else
-		return;
+		return now;
 	/*
 	 * The kernel read its clock before we read ours, by more when interrupts came between:
-	 * the smallest distance is the best; it may creep up, as the clocks drift.
+	 * the smallest distance is the best. The clocks drift, so it is that of the last switches.
 	 */
 	offset = now - kernel_clock;
 	if (!cpu->switches || offset < cpu->offset_ns)
 		cpu->offset_ns = offset;
-	else
-		cpu->offset_ns += (u64)(offset - cpu->offset_ns) >> 6;
+	if (!(cpu->switches % CLOCK_WINDOW) || offset < cpu->smallest_ns)
+		cpu->smallest_ns = offset;
 	cpu->switches++;
+	if (!(cpu->switches % CLOCK_WINDOW))
+		cpu->offset_ns = cpu->smallest_ns;
+	return kernel_clock + cpu->offset_ns;
 }
 
 static __always_inline u32 task_cpu(struct task_struct *task)
@@ -114,21 +123,48 @@ static __always_inline u64 clock_cpu(struct task_struct *task)
 	return sum + clock_since(task, start);
 }
 
-/* CPU since the last event; what was reported too much is paid back first. */
-static __always_inline u64 clock_delta(struct thread_state *state, u64 cpu,
+/*
+ * The thread's own clock, from the kernel's: without the collector's steps and our own work. It
+ * stands still inside a step. (A tick may come between any two lines of the programs that write
+ * these fields, in the same thread: they are written so that each order of them holds.)
+ */
+static __always_inline u64 thread_clock(const struct thread_state *state, u64 cpu)
+{
+	return state->in_gc ? state->gc_enter_ns : cpu - state->excluded_ns;
+}
+
+/* The clock's advance since the last event; what was reported too much is paid back first. */
+static __always_inline u64 clock_delta(struct thread_state *state, u64 clock,
 				       struct rbprof_counters *c)
 {
-	if (cpu >= state->reported_ns)
-		return cpu - state->reported_ns;
+	if (clock >= state->reported_ns)
+		return clock - state->reported_ns;
 	/* Below where it started the kernel's own clock ran backwards: no debt of ours. */
-	count_error(c, cpu < state->started_ns ? RBPROF_E_CLOCK_BACKWARDS : RBPROF_E_CLOCK_DEBT);
+	count_error(c, clock + state->excluded_ns < state->started_ns ? RBPROF_E_CLOCK_BACKWARDS
+								      : RBPROF_E_CLOCK_DEBT);
 	return 0;
 }
 
-static __always_inline void clock_reported(struct thread_state *state, u64 cpu)
+static __always_inline void clock_reported(struct thread_state *state, u64 clock)
 {
-	if (cpu > state->reported_ns)
-		state->reported_ns = cpu;
+	if (clock > state->reported_ns)
+		state->reported_ns = clock;
+}
+
+/*
+ * Moves what the kernel charges to the thread for our program, which began at began_ns
+ * (CLOCK_MONOTONIC), to overhead. Interrupts are left out of a thread's CPU where the kernel has
+ * CONFIG_IRQ_TIME_ACCOUNTING.
+ */
+static __always_inline void clock_overhead(struct thread_state *state, u64 began_ns,
+					   bool in_interrupt)
+{
+	u64 cost = bpf_ktime_get_ns() - began_ns;
+
+	if (in_interrupt && bpf_core_field_exists(((struct rq *)0)->prev_irq_time))
+		return;
+	state->overhead_ns += cost;
+	state->excluded_ns += cost;
 }
 
 #endif

@@ -28,21 +28,59 @@ static __always_inline void emit_header(struct rbprof_event *event, u32 kind, u3
 	event->size = size;
 	event->serial = serial;
 	event->time_ns = bpf_ktime_get_ns();
-	event->pid = task->tgid;
-	event->tid = task->pid;
+	event->pid = task_tgid(task);
+	event->tid = task_tid(task);
 }
 
-/* CPU of a thread without a stack. False if it found no room; then its CPU is kept in c. */
+/* Whether user space has proved the names of the sample's stack, as that stands in known_stacks. */
+static __always_inline bool is_proved(const struct rbprof_sample *sample, const u64 *known_epoch)
+{
+	return known_epoch &&
+	       (*known_epoch == RBPROF_EPOCH_ANY || *known_epoch == rbprof_gc_epoch(&sample->gc));
+}
+
+/* Whether the reader should look at a sample at once: a name in it may soon be freed. */
+static __always_inline bool is_urgent(const struct scratch *scratch, const u64 *known_epoch)
+{
+	const struct rbprof_sample *sample = &scratch->sample;
+	u32 zero = 0;
+	struct rbprof_cpu *cpu;
+	u64 now;
+
+	if (!sample->frame_count || is_proved(sample, known_epoch))
+		return false;
+	cpu = bpf_map_lookup_elem(&cpus, &zero);
+	if (!cpu)
+		return true;
+	now = bpf_ktime_get_ns();
+	/* Beside the main script's, code of no method is soon freed: it cannot wait. */
+	if (scratch->walk.unowned <= 1 && now - cpu->woken_ns <= RBPROF_WAKE_PAUSE_NS)
+		return false;
+	cpu->woken_ns = now;
+	return true;
+}
+
+/* What the clock event of a thread tells beside the kernel's figure. */
+struct clock_deltas {
+	u64 cpu_ns, on_ns, off_ns, overhead_ns;
+};
+
+/* Clocks of a thread without a stack. False if it found no room; then its CPU is kept in c. */
 static __always_inline bool emit_clock(struct task_struct *task, const struct thread_state *state,
-				       u64 serial, u64 delta, u64 total, u32 reason,
-				       struct rbprof_counters *c)
+				       u64 serial, const struct clock_deltas *deltas, u64 total,
+				       u32 reason, struct rbprof_counters *c)
 {
 	struct rbprof_clock clock = {};
 
 	emit_header(&clock.event, RBPROF_EVENT_CLOCK, sizeof(clock), serial, task);
-	clock.cpu_delta_ns = delta;
+	clock.cpu_delta_ns = deltas->cpu_ns;
+	clock.on_delta_ns = deltas->on_ns;
+	clock.off_delta_ns = deltas->off_ns;
+	clock.overhead_delta_ns = deltas->overhead_ns;
+	clock.gc_total_ns = state->gc_total_ns;
 	clock.cpu_total_ns = total;
 	clock.cpu_start_ns = state->started_ns;
+	clock.start_ns = state->start_ns;
 	clock.reason = reason;
 	clock.tid_inside = state->tid_inside;
 	clock.thread_pointer = task->thread.fsbase;
@@ -51,7 +89,7 @@ static __always_inline bool emit_clock(struct task_struct *task, const struct th
 		return true;
 	count_error(c, RBPROF_E_LOST_CLOCK);
 	if (c)
-		__sync_fetch_and_add(&c->lost_cpu_ns, delta);
+		__sync_fetch_and_add(&c->lost_cpu_ns, deltas->cpu_ns + deltas->overhead_ns);
 	return false;
 }
 

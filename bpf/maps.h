@@ -11,7 +11,7 @@ struct {
 	__type(value, struct rbprof_runtime);
 } runtimes SEC(".maps");
 
-/* Processes that are profiled, by tgid. */
+/* Processes that are profiled, by tgid (task_tgid()). */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, RBPROF_MAX_PROCESSES);
@@ -28,16 +28,44 @@ struct {
 	__type(value, struct rbprof_counters);
 } counters SEC(".maps");
 
-/* What we keep about a thread from its creation (or our start) to its end. */
+#define WALL_CLASSES 8 /* kinds of waits whose lengths are told apart: see wait_class() */
+
+/*
+ * What we keep about a thread from its creation (or our start) to its end. Its clock is the
+ * kernel's CPU clock of it without what is excluded: see thread_clock().
+ */
 struct thread_state {
-	u64 reported_ns; /* CPU time already carried by events, on the kernel's clock of the thread
-			  */
-	u64 started_ns;	 /* the same clock, when we began to count */
+	u64 reported_ns; /* already carried by events, on the thread's clock */
+	u64 started_ns;	 /* the kernel's clock, when we began to count */
+	u64 excluded_ns; /* of the kernel's clock: steps of the collector, and our programs */
+	u64 overhead_ns; /* our programs, not yet told */
 	u64 serial;	 /* process image this was set up for; 0: not known to be Ruby (yet) */
 	u64 ec_slot;	 /* address of its thread-local ruby_current_ec, once found */
 	u64 objspace;	 /* of its VM, once found */
 	u32 tid_inside;	 /* in its own pid namespace */
 	u32 has_ended;	 /* it said its last word */
+	u32 tgid, tid;	 /* see bpf/pid.h */
+
+	/* A step of the collector that it is in (gc.h). */
+	u32 in_gc;
+	u32 reserved;
+	u64 gc_enter_ns;      /* the thread's clock at the entry */
+	u64 gc_enter_wall_ns; /* CLOCK_MONOTONIC */
+	u64 gc_total_ns;      /* of all its steps so far */
+
+	/* Time on and off the CPU (wall.h). Either on_since or off_since is 0. */
+	u64 start_ns; /* CLOCK_MONOTONIC, as the next two */
+	u64 on_since_ns, off_since_ns;
+	u64 on_ns, off_ns;	      /* not yet told, up to there */
+	u64 tick_ns, cell_ns;	      /* next wall tick, and begin of the period that it is in */
+	u64 run_delay_ns;	      /* sched_info.run_delay when it left its CPU */
+	u64 asked;		      /* wait.switches for which user space was asked to read it */
+	u32 lengths_us[WALL_CLASSES]; /* of the last sleeps of each kind: a decaying maximum */
+	u32 wait_class;		      /* of this time off the CPU */
+	u32 reads;		      /* stacks that may still be read in this period */
+	u32 off_flags;		      /* of this time: RBPROF_SAMPLE_RUNNABLE, THROTTLED */
+	u32 has_stack;		      /* `wait` is of this time */
+	struct rbprof_sample wait;    /* without frames */
 };
 
 struct {

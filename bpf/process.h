@@ -3,41 +3,6 @@
 #ifndef RBPROF_BPF_PROCESS_H
 #define RBPROF_BPF_PROCESS_H
 
-static __always_inline bool task_is_dead(struct task_struct *task)
-{
-	struct task_struct___before_5_14 *old = (void *)task;
-
-	if (bpf_core_field_exists(task->__state))
-		return task->__state & TASK_DEAD;
-	return BPF_CORE_READ(old, state) & TASK_DEAD;
-}
-
-/* Whether the task gives its memory back, for good or for a new program's. */
-static __always_inline bool task_drops_memory(struct task_struct *task)
-{
-	if (task->flags & PF_EXITING)
-		return true;
-	return bpf_core_field_exists(task->in_execve) &&
-	       BPF_CORE_READ_BITFIELD_PROBED(task, in_execve);
-}
-
-/* The thread's id in its own, innermost pid namespace: as it knows itself. */
-static __always_inline u32 task_tid_inside(struct task_struct *task)
-{
-	/* Through a probe read, so that the pointer is a plain number to count on from. */
-	u64 pid = (u64)BPF_CORE_READ(task, thread_pid);
-	u32 level = 0, tid = task->pid, inside = 0;
-
-	if (!pid || bpf_probe_read_kernel(&level, sizeof(level),
-					  (void *)pid + bpf_core_field_offset(struct pid, level)))
-		return tid;
-	pid += bpf_core_field_offset(struct pid, numbers);
-	pid += level * bpf_core_type_size(struct upid) + bpf_core_field_offset(struct upid, nr);
-	if (bpf_probe_read_kernel(&inside, sizeof(inside), (void *)pid))
-		return tid;
-	return inside;
-}
-
 static __always_inline struct thread_state *thread_start(struct task_struct *task, u64 serial,
 							 u64 cpu)
 {
@@ -48,12 +13,27 @@ static __always_inline struct thread_state *thread_start(struct task_struct *tas
 		return NULL;
 	state->reported_ns = cpu;
 	state->started_ns = cpu;
+	state->excluded_ns = 0;
+	state->overhead_ns = 0;
+	state->gc_total_ns = 0;
+	state->in_gc = 0;
+	wall_start(task, state);
 	state->tid_inside = task_tid_inside(task);
+	state->tgid = task_tgid_now(task);
+	state->tid = task_tid_now(task);
 	state->serial = serial;
 	state->ec_slot = 0;
 	state->objspace = 0;
 	state->has_ended = 0;
 	return state;
+}
+
+/* Takes what the thread's clocks, but for its CPU, advanced since they were last told. */
+static __always_inline void thread_take(struct thread_state *state, struct clock_deltas *deltas)
+{
+	deltas->on_ns = wall_take_on(state, bpf_ktime_get_ns());
+	deltas->off_ns = __sync_lock_test_and_set(&state->off_ns, 0);
+	deltas->overhead_ns = __sync_lock_test_and_set(&state->overhead_ns, 0);
 }
 
 /*
@@ -64,6 +44,7 @@ static __always_inline void thread_attach(struct task_struct *task, struct threa
 					  const struct rbprof_process *process, u64 cpu,
 					  struct rbprof_counters *c)
 {
+	struct clock_deltas deltas;
 	u64 until = cpu;
 
 	if (state->serial == process->serial)
@@ -73,21 +54,28 @@ static __always_inline void thread_attach(struct task_struct *task, struct threa
 	state->objspace = 0;
 	if (task->pid == task->tgid && process->cpu_at_attach_ns < cpu)
 		until = process->cpu_at_attach_ns;
-	if (until <= state->reported_ns)
+	if (until <= state->reported_ns + state->excluded_ns)
 		return;
-	emit_clock(task, state, process->serial, until - state->reported_ns, until,
-		   RBPROF_CLOCK_ATTACHED, c);
-	state->reported_ns = until;
+	thread_take(state, &deltas);
+	/* The time in which it used the rest is the next sample's, as that CPU is. */
+	if (cpu - until < deltas.on_ns) {
+		deltas.on_ns -= cpu - until;
+		state->on_ns += cpu - until;
+	}
+	deltas.cpu_ns = until - state->excluded_ns - state->reported_ns;
+	emit_clock(task, state, process->serial, &deltas, until, RBPROF_CLOCK_ATTACHED, c);
+	state->reported_ns = until - state->excluded_ns;
 }
 
 /* Reports what a thread used since its last event; total is the kernel's figure. */
 static __always_inline void thread_report(struct task_struct *task, u64 total, u32 reason)
 {
 	struct rbprof_process *process;
+	struct clock_deltas deltas;
 	struct rbprof_counters *c;
 	struct thread_state *state;
-	u32 tgid = task->tgid;
-	u64 delta;
+	u32 tgid = task_tgid(task);
+	u64 clock;
 
 	process = bpf_map_lookup_elem(&processes, &tgid);
 	if (!process)
@@ -98,9 +86,12 @@ static __always_inline void thread_report(struct task_struct *task, u64 total, u
 	state->has_ended = reason == RBPROF_CLOCK_THREAD_EXIT;
 	c = bpf_map_lookup_elem(&counters, &process->serial);
 	thread_attach(task, state, process, total, c);
-	delta = clock_delta(state, total, c);
-	emit_clock(task, state, process->serial, delta, total, reason, c);
-	clock_reported(state, total);
+	wall_still_off(task, state);
+	clock = thread_clock(state, total);
+	thread_take(state, &deltas);
+	deltas.cpu_ns = clock_delta(state, clock, c);
+	emit_clock(task, state, process->serial, &deltas, total, reason, c);
+	clock_reported(state, clock);
 }
 
 static __always_inline void thread_read(struct task_struct *task)
@@ -130,7 +121,7 @@ static __always_inline void thread_fork(struct task_struct *parent, struct task_
 static __always_inline void process_fork(struct task_struct *parent, struct task_struct *child)
 {
 	struct thread_state *state = bpf_task_storage_get(&threads, parent, NULL, 0);
-	u32 parent_tgid = parent->tgid, tgid = child->tgid;
+	u32 parent_tgid = task_tgid(parent), tgid = task_tgid(child);
 	struct rbprof_process *process, copy;
 
 	/* The pid may have been another's, whose end we are still told about. */
@@ -157,7 +148,7 @@ static __always_inline void process_fork(struct task_struct *parent, struct task
 static __always_inline void process_exec(struct task_struct *task)
 {
 	struct thread_state *state = bpf_task_storage_get(&threads, task, NULL, 0);
-	u32 tgid = task->tgid;
+	u32 tgid = task_tgid(task);
 	struct rbprof_process *process;
 	u64 now = clock_cpu(task);
 
@@ -169,14 +160,14 @@ static __always_inline void process_exec(struct task_struct *task)
 	} else if (state && config.follow_execs == RBPROF_FOLLOW_TREE) {
 		emit_lifecycle(task, RBPROF_EVENT_EXEC, 0, false, 0, 0);
 	}
-	if (state || process || config.follow_execs == RBPROF_FOLLOW_ALL)
+	if (state || process || (tgid && config.follow_execs == RBPROF_FOLLOW_ALL))
 		thread_start(task, 0, now);
 }
 
 /* The last thread of a process is about to end; its CPU follows when it is off its CPU. */
 static __always_inline void process_exit(struct task_struct *task)
 {
-	u32 tgid = task->tgid;
+	u32 tgid = task_tgid(task);
 	struct rbprof_process *process;
 
 	if (task->signal->live.counter)

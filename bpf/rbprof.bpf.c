@@ -10,46 +10,34 @@
 #define walk_loop(count, step, walk)   bpf_loop(count, step, walk, 0)
 #include "walk.h"
 #include "maps.h"
+#include "task.h"
 #include "clock.h"
+#include "pid.h"
 #include "thread_pointer.h"
 #include "emit.h"
 #include "sample.h"
+#include "wait.h"
+#include "wall.h"
 #include "process.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
-/* Whether the reader should look at a sample at once: a name in it may soon be freed. */
-static __always_inline bool is_urgent(const struct scratch *scratch, const u64 *known_epoch,
-				      struct rbprof_cpu *cpu)
-{
-	const struct rbprof_sample *sample = &scratch->sample;
-	u64 now;
-
-	if (!sample->frame_count)
-		return false;
-	if (known_epoch &&
-	    (*known_epoch == RBPROF_EPOCH_ANY || *known_epoch == rbprof_gc_epoch(&sample->gc)))
-		return false;
-	now = bpf_ktime_get_ns();
-	/* Beside the main script's, code of no method is soon freed: it cannot wait. */
-	if (scratch->walk.unowned <= 1 && now - cpu->woken_ns <= RBPROF_WAKE_PAUSE_NS)
-		return false;
-	cpu->woken_ns = now;
-	return true;
-}
-
-/* Sends the sample in scratch; its clock goes on only if there is room for it. */
+/* Sends the sample in scratch; its clocks go on only if there is room for it. */
 static __always_inline void send_sample(struct task_struct *task, struct scratch *scratch,
-					struct thread_state *state, u64 serial, u64 now,
-					struct rbprof_cpu *cpu, struct rbprof_counters *c)
+					struct thread_state *state, u64 serial, u64 cpu, u64 now,
+					struct rbprof_counters *c)
 {
 	struct rbprof_sample *sample = &scratch->sample;
-	u64 *known_epoch = NULL;
+	u64 *known_epoch = NULL, clock = thread_clock(state, cpu);
 	u32 size, frames = sample->frame_count;
 
 	if (!emit_room_for_samples())
 		goto lost;
-	sample->cpu_delta_ns = clock_delta(state, now, c);
+	sample->cpu_delta_ns = clock_delta(state, clock, c);
+	sample->wall_delta_ns = state->on_ns;
+	if (state->on_since_ns)
+		sample->wall_delta_ns += now - state->on_since_ns;
+	sample->overhead_delta_ns = state->overhead_ns;
 	if (frames)
 		known_epoch = bpf_map_lookup_elem(&known_stacks, &sample->stack_hash);
 	if (known_epoch) {
@@ -60,10 +48,12 @@ static __always_inline void send_sample(struct task_struct *task, struct scratch
 		goto lost;
 	size = sizeof(*sample) + frames * sizeof(struct rbprof_frame);
 	emit_header(&sample->event, RBPROF_EVENT_SAMPLE, size, serial, task);
-	if (bpf_ringbuf_output(&events, sample, size,
-			       emit_wake(is_urgent(scratch, known_epoch, cpu))))
+	if (bpf_ringbuf_output(&events, sample, size, emit_wake(is_urgent(scratch, known_epoch))))
 		goto lost;
-	clock_reported(state, now);
+	clock_reported(state, clock);
+	state->on_ns = 0;
+	state->on_since_ns = now;
+	state->overhead_ns = 0;
 	if (c)
 		__sync_fetch_and_add(&c->taken, 1);
 	return;
@@ -71,18 +61,31 @@ lost:
 	count_error(c, RBPROF_E_LOST_SAMPLE);
 }
 
+/* Run once, by user space itself: which pid namespace its ids are of. */
+SEC("syscall")
+int learn_pid_namespace(void *ctx)
+{
+	u64 pid = (u64)BPF_CORE_READ(bpf_get_current_task_btf(), thread_pid);
+
+	if (!pid)
+		return 1;
+	pid_level = pid_level_of(pid);
+	pid_namespace = pid_namespace_of(pid, pid_level);
+	return !pid_namespace;
+}
+
 /* The sampling timer, on every CPU. */
 SEC("perf_event")
 int on_tick(struct bpf_perf_event_data *ctx)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
-	u32 zero = 0, tgid = bpf_get_current_pid_tgid() >> 32, at = bpf_get_smp_processor_id();
+	u32 zero = 0, tgid = task_tgid(task), at = bpf_get_smp_processor_id();
 	struct rbprof_cpu *cpu = bpf_map_lookup_elem(&cpus, &zero);
 	struct rbprof_process *process;
 	struct thread_state *state;
 	struct rbprof_counters *c;
 	struct scratch *scratch;
-	u64 now, thread_pointer;
+	u64 now = bpf_ktime_get_ns(), used, thread_pointer;
 
 	if (!cpu)
 		return 0;
@@ -97,20 +100,19 @@ int on_tick(struct bpf_perf_event_data *ctx)
 	scratch = bpf_map_lookup_elem(&scratches, &at);
 	if (!scratch)
 		return 0;
-	now = clock_cpu(task);
+	used = clock_cpu(task);
 	scratch->sample.flags = 0;
 	scratch->sample.cpu = at;
 	state = bpf_task_storage_get(&threads, task, NULL, 0);
 	if (!state) {
-		state = thread_start(task, process->serial, now);
+		state = thread_start(task, process->serial, used);
 		if (!state) {
 			count_error(c, RBPROF_E_STORAGE_BUSY);
 			return 0;
 		}
-
 		count_error(c, RBPROF_E_THREAD_WITHOUT_START);
 	}
-	thread_attach(task, state, process, now, c);
+	thread_attach(task, state, process, used, c);
 	thread_pointer = task->thread.fsbase;
 	if (task_drops_memory(task)) {
 		/* Its memory may be gone already: it is in no Ruby frame any more. */
@@ -118,16 +120,29 @@ int on_tick(struct bpf_perf_event_data *ctx)
 		state->ec_slot = 0;
 	}
 	sample_stack(process, state, scratch, c, thread_pointer);
-	send_sample(task, scratch, state, process->serial, now, cpu, c);
+	send_sample(task, scratch, state, process->serial, used, now, c);
+	clock_overhead(state, now, true);
 	return 0;
 }
 
 SEC("tp_btf/sched_switch")
 int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_struct *next)
 {
-	clock_calibrate(prev, next);
+	struct thread_state *state;
+	u64 began = bpf_ktime_get_ns(), now;
+
+	now = clock_calibrate(prev, next, began);
+	state = bpf_task_storage_get(&threads, prev, NULL, 0);
+	if (state)
+		wall_out(prev, state, preempt, now);
 	if (task_is_dead(prev))
 		thread_end(prev);
+	state = bpf_task_storage_get(&threads, next, NULL, 0);
+	if (!state)
+		return 0;
+	wall_in(next, state, now);
+	/* The kernel's clock of the next task began before this program. */
+	clock_overhead(state, began, false);
 	return 0;
 }
 
@@ -165,7 +180,7 @@ int start_clocks(struct bpf_iter__task *ctx)
 
 	if (!task)
 		return 0;
-	tgid = task->tgid;
+	tgid = task_tgid(task);
 	process = bpf_map_lookup_elem(&processes, &tgid);
 	if (process && !bpf_task_storage_get(&threads, task, NULL, 0))
 		thread_start(task, process->serial, clock_cpu(task));
@@ -180,5 +195,26 @@ int read_clocks(struct bpf_iter__task *ctx)
 
 	if (task)
 		thread_read(task);
+	return 0;
+}
+
+/* Has user space read the threads that wait since before their switches were seen. */
+SEC("iter/task")
+int ask_waits(struct bpf_iter__task *ctx)
+{
+	struct task_struct *task = ctx->task;
+	struct rbprof_process *process;
+	struct thread_state *state;
+	u32 tgid;
+
+	if (!task)
+		return 0;
+	state = bpf_task_storage_get(&threads, task, NULL, 0);
+	if (!state || !state->serial)
+		return 0;
+	tgid = task_tgid(task);
+	process = bpf_map_lookup_elem(&processes, &tgid);
+	if (process && process->serial == state->serial)
+		wall_ask(task, state);
 	return 0;
 }

@@ -101,6 +101,7 @@ struct rbprof_counters {
 /* Map "cpus", one entry a CPU; written by BPF only. */
 struct rbprof_cpu {
 	__s64 offset_ns;     /* CLOCK_MONOTONIC minus the run queue's clock: may be negative */
+	__s64 smallest_ns;   /* of the switches that offset_ns will be taken from next */
 	__u64 ticks;	     /* entries of the timer program, but those that hit the idle task */
 	__u64 idle_ns;	     /* time without a task, up to idle_since_ns */
 	__u64 idle_since_ns; /* CLOCK_MONOTONIC; 0: not idle */
@@ -116,14 +117,12 @@ struct rbprof_config {
 	__u32 flags;	    /* enum rbprof_config_flags */
 	/* Hits of probes in 100 ms that one process may have, or some are taken out of it. */
 	__u32 gc_window_hits;
-	__u32 reserved;
+	__u32 in_pid_namespace; /* we run in one of our own: ids are those that it gives */
 };
 
 enum rbprof_config_flags {
 	RBPROF_COLLECT_WALL = 1 << 0, /* waits are sampled */
 	RBPROF_COLLECT_GC = 1 << 1,
-	/* The kernel does not charge interrupts to the thread that they interrupt. */
-	RBPROF_IRQ_TIME_APART = 1 << 2,
 };
 
 /* Whose exec starts the clocks of a process that may turn out to be Ruby. */
@@ -151,7 +150,7 @@ struct rbprof_event {
 	__u32 size;    /* of the whole event, frames included */
 	__u64 serial;  /* of the process image */
 	__u64 time_ns; /* CLOCK_MONOTONIC */
-	__u32 pid;     /* as the host sees it (tgid) */
+	__u32 pid;     /* tgid, as user space sees it: the host's, or those of its namespace */
 	__u32 tid;
 };
 
@@ -181,6 +180,8 @@ enum rbprof_sample_flags {
 	RBPROF_SAMPLE_THROTTLED = 1 << 5,   /* WAIT: likewise, by its cgroup's limit */
 	RBPROF_SAMPLE_GC_STACK = 1 << 6,    /* GC: this stack replaces the kept one */
 	RBPROF_SAMPLE_GC_FLUSH = 1 << 7,    /* GC: what was added up is one sample now */
+	RBPROF_SAMPLE_IN_STEP = 1 << 9,	    /* in a step of the collector that probes saw begin */
+	RBPROF_SAMPLE_GC_PARTIAL = 1 << 10, /* some probes were taken out of this process */
 	RBPROF_SAMPLE_HAS_GVL = 1 << 8,	    /* the thread holds the GVL (where wait.vm was read) */
 };
 
@@ -283,6 +284,7 @@ struct rbprof_clock {
 	__u64 gc_total_ns;	 /* of the thread so far, by probes: not in cpu_delta_ns */
 	__u64 cpu_total_ns;	 /* the thread's whole CPU time, the kernel's figure */
 	__u64 cpu_start_ns;	 /* the same, when the thread's clock was started */
+	__u64 start_ns;		 /* when that was, CLOCK_MONOTONIC */
 	__u64 thread_pointer;	 /* pthread_t, on x86-64 */
 	__u32 reason;
 	__u32 tid_inside; /* tid in the thread's own pid namespace: as the VM knows it */
@@ -299,7 +301,7 @@ struct rbprof_lifecycle {
 };
 
 _Static_assert(sizeof(struct rbprof_process) == 56, "abi");
-_Static_assert(sizeof(struct rbprof_cpu) == 48, "abi");
+_Static_assert(sizeof(struct rbprof_cpu) == 56, "abi");
 _Static_assert(sizeof(struct rbprof_event) == 32, "abi");
 _Static_assert(sizeof(struct rbprof_frame) == 32, "abi");
 _Static_assert(sizeof(struct rbprof_gc_state) == 16, "abi");
@@ -311,8 +313,8 @@ _Static_assert(offsetof(struct rbprof_sample, gc) == 64, "abi");
 _Static_assert(offsetof(struct rbprof_sample, ec) == 80, "abi");
 _Static_assert(offsetof(struct rbprof_sample, flags) == 104, "abi");
 _Static_assert(offsetof(struct rbprof_sample, wait) == 144, "abi");
-_Static_assert(sizeof(struct rbprof_clock) == 120, "abi");
-_Static_assert(offsetof(struct rbprof_clock, comm) == 104, "abi");
+_Static_assert(sizeof(struct rbprof_clock) == 128, "abi");
+_Static_assert(offsetof(struct rbprof_clock, comm) == 112, "abi");
 _Static_assert(sizeof(struct rbprof_lifecycle) == 64, "abi");
 _Static_assert(sizeof(struct ruby_layout) % 2 == 0, "abi");
 _Static_assert(sizeof(struct rbprof_counters) ==

@@ -73,12 +73,14 @@
 	F(shape__edge_name) F(shape__next_iv_index) F(shape__type) F(shape__parent_id) \
 	F(shape__sizeof) \
 	/* garbage collector */ \
-	F(objspace__flags) F(objspace__profile_count) F(objspace__profile_major_gc_count)
+	F(objspace__flags) F(objspace__profile_count) F(objspace__profile_major_gc_count) \
+	F(objspace__latest_gc_info) \
+	F(objspace__total_time) F(objspace__marking_time) F(objspace__sweeping_time)
 
 /* Values that differ between releases, and are not offsets. */
 #define RUBY_LAYOUT_VALUES(F) \
 	F(qnil) F(qundef) F(last_op_id) F(fl_singleton) F(string_embed_len_in_flags) \
-	F(array_embed_len_mask) F(typed_embedded_mask) F(attached_id)
+	F(array_embed_len_mask) F(typed_embedded_mask) F(attached_id) F(gc_measure_bit)
 /* clang-format on */
 
 struct ruby_layout {

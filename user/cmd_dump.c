@@ -14,6 +14,7 @@
 #include "core/error_names.h"
 #include "core/log.h"
 #include "core/options.h"
+#include "core/privilege.h"
 
 #define STARTING_TRIES	  50
 #define STARTING_PAUSE_US 20000
@@ -148,11 +149,17 @@ int cmd_dump(int argc, char **argv)
 {
 	struct run run = { .dumped = 0 };
 	int status = CMD_DONE, error;
+	char why[256];
 
 	if (options__parse(OPTIONS_DUMP, argc, argv, &run.options))
 		return CMD_USAGE;
 	/* A reader that goes away is an error of writing. */
 	signal(SIGPIPE, SIG_IGN);
+	if (privilege__check_pids(why, sizeof(why))) {
+		log__error("%s", why);
+		options__free(&run.options);
+		return CMD_UNABLE;
+	}
 	error = runtimes__new(&run.runtimes);
 	if (!error && run.options.json) {
 		run.processes = json_array();

@@ -119,10 +119,16 @@ int cmd_ps(int argc, char **argv)
 	struct runtimes *runtimes = NULL;
 	struct options options;
 	int status = CMD_DONE, error;
+	char why[256];
 
 	if (options__parse(OPTIONS_PS, argc, argv, &options)) {
 		json_decref(processes);
 		return CMD_USAGE;
+	}
+	if (privilege__check_pids(why, sizeof(why))) {
+		log__error("%s", why);
+		status = CMD_UNABLE;
+		goto out;
 	}
 	error = runtimes__new(&runtimes);
 	if (!error)
@@ -140,6 +146,7 @@ int cmd_ps(int argc, char **argv)
 	} else {
 		log__info("no ruby process is running");
 	}
+out:
 	json_decref(processes);
 	runtimes__free(runtimes);
 	options__free(&options);

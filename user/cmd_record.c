@@ -33,7 +33,6 @@
 struct record {
 	struct options options;
 	const struct out_format *format;
-	size_t type; /* of formats with one value */
 	char path[512];
 	struct session *session;
 	struct launch *launch;
@@ -79,13 +78,12 @@ static int choose_format(struct record *record)
 		log__error("format '%s': not in this version", record->format->name);
 		return CMD_USAGE;
 	}
-	if (!options->value || !strcmp(options->value, "cpu-time")) {
-		record->type = 1;
-	} else if (!strcmp(options->value, "cpu-samples")) {
-		record->type = 0;
-	} else {
-		log__error("value '%s' is not recorded; use cpu-time or cpu-samples",
-			   options->value);
+	if (!options->cpu && !options->wall && !options->gc) {
+		log__error("nothing to collect: give one of --cpu, --wall and --gc");
+		return CMD_USAGE;
+	}
+	if (options->value && !session__collects(options, options->value)) {
+		log__error("value '%s' is not recorded with these options", options->value);
 		return CMD_USAGE;
 	}
 	return CMD_DONE;
@@ -325,7 +323,7 @@ static void join_command_line(int argc, char **argv, char *text, size_t size)
 
 static int write_profile(struct record *record, int argc, char **argv)
 {
-	struct out_options options = { .path = record->path, .type = record->type };
+	struct out_options options = { .path = record->path };
 	struct profile *profile;
 	struct output *output;
 	char command_line[400];
@@ -337,6 +335,10 @@ static int write_profile(struct record *record, int argc, char **argv)
 		log__error("no memory for the profile");
 		return CMD_FILE;
 	}
+	if (record->options.value)
+		options.type = (size_t)profile__type_index(profile, record->options.value);
+	else
+		options.type = out__default_type(profile);
 	error = output__open(record->path, &output);
 	if (!error) {
 		options.color = output__is_terminal(output) && log__wants_color(STDOUT_FILENO);

@@ -195,30 +195,3 @@ class TestOwnMounts < E2E
     assert_includes mine.flat_map(&:stack).map(&:file), File.join(place, "in_container.rb")
   end
 end
-
-# C80: a profiler in a pid namespace of its own sees the processes of that namespace, or says that
-# it cannot.
-class TestInsideANamespace < E2E
-  def test_the_profiler_in_a_pid_namespace
-    skip "no unshare" unless command?("unshare")
-    file = Profiler.new_file(".pb.gz")
-    script = 'tail -f /dev/null | "$1" "$2/busy.rb" 20 >/dev/null & inner=$!; sleep 0.5; ' \
-             '"$0" record -p $inner -d 1 -F 199 -o "$3"; code=$?; echo $inner; kill $inner; exit $code'
-    out, output = IO.pipe
-    err, error = IO.pipe
-    pid = Children.spawn("unshare", "--pid", "--fork", "--mount-proc", "sh", "-c", script, BINARY, RUBY, PROGRAMS, file,
-                         out: output, err: error)
-    [output, error].each(&:close)
-    status = Children.wait(pid, 30)
-    said = err.read
-    if status.exitstatus == 3
-      assert_match(/namespace/, said)
-    else
-      assert_equal 0, status.exitstatus, said
-      inner = out.read.to_i
-      mine = Pprof.read(file).of(inner)
-      assert_operator mine.sum(&:cpu), :>, 100_000_000, said
-      assert mine.any? { |s| s.frame?("Object#busy_work") }
-    end
-  end
-end

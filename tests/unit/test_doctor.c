@@ -31,7 +31,7 @@ static struct doctor_facts good_facts(void)
 		.is_root = true,
 		.memlock_bytes = 64 * 1024,
 		.has_loop = true,
-		.has_all_pids = true,
+		.pids = HOST_PIDS_ALL,
 	};
 }
 
@@ -93,7 +93,9 @@ static void test_one_thing_missing(void **state)
 	expect_failures(&facts, "bpf_loop");
 
 	facts = good_facts();
-	facts.has_all_pids = false;
+	facts.pids = HOST_PIDS_OWN;
+	expect_failures(&facts, "");
+	facts.pids = HOST_PIDS_FOREIGN;
 	expect_failures(&facts, "pid namespace");
 
 	facts = good_facts();

@@ -375,8 +375,10 @@ static void test_code_beats_the_table(void **state)
 			 0);
 	assert_int_equal(runtime->layout.vm__objspace, 1200);
 	assert_int_equal(runtime->layout.objspace__profile_count, 480);
-	/* Nothing tells where its neighbour is now. */
+	/* Nothing tells where its neighbours are now. */
 	assert_int_equal(runtime->layout.objspace__profile_major_gc_count, RUBY_NO_FIELD);
+	assert_int_equal(runtime->layout.objspace__latest_gc_info, RUBY_NO_FIELD);
+	assert_int_equal(runtime->layout.objspace__total_time, RUBY_NO_FIELD);
 	runtime__free(runtime);
 }
 

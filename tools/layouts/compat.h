@@ -152,37 +152,72 @@ struct layout_context_head {
 
 /*
  * gc.c, gc/default/default.c from 3.4: rb_objspace_t is long and full of build options, so the
- * three offsets are given as measured; what rb_during_gc and rb_gc_count do in a given file
- * corrects them when it is opened (user/discover/runtime.c).
+ * offsets are given as measured; what rb_during_gc and rb_gc_count do in a given file corrects
+ * those of the flags and the count when it is opened (user/discover/runtime.c).
  */
 #if RELEASE == 207
-#define OBJSPACE_FLAGS	     16
-#define OBJSPACE_COUNT	     424
-#define OBJSPACE_MAJOR_COUNT 384
+#define OBJSPACE_FLAGS	       16
+#define OBJSPACE_COUNT	       424
+#define OBJSPACE_MAJOR_COUNT   384
+#define OBJSPACE_INFO	       332
+#define OBJSPACE_TOTAL_TIME    RUBY_NO_FIELD
+#define OBJSPACE_MARKING_TIME  RUBY_NO_FIELD
+#define OBJSPACE_SWEEPING_TIME RUBY_NO_FIELD
+#define OBJSPACE_MEASURE_BIT   RUBY_NO_FIELD
 #elif RELEASE == 300
-#define OBJSPACE_FLAGS	     16
-#define OBJSPACE_COUNT	     424
-#define OBJSPACE_MAJOR_COUNT 376
+#define OBJSPACE_FLAGS	       16
+#define OBJSPACE_COUNT	       424
+#define OBJSPACE_MAJOR_COUNT   376
+#define OBJSPACE_INFO	       324
+#define OBJSPACE_TOTAL_TIME    RUBY_NO_FIELD
+#define OBJSPACE_MARKING_TIME  RUBY_NO_FIELD
+#define OBJSPACE_SWEEPING_TIME RUBY_NO_FIELD
+#define OBJSPACE_MEASURE_BIT   RUBY_NO_FIELD
 #elif RELEASE == 301
-#define OBJSPACE_FLAGS	     16
-#define OBJSPACE_COUNT	     440
-#define OBJSPACE_MAJOR_COUNT 392
+#define OBJSPACE_FLAGS	       16
+#define OBJSPACE_COUNT	       440
+#define OBJSPACE_MAJOR_COUNT   392
+#define OBJSPACE_INFO	       340
+#define OBJSPACE_TOTAL_TIME    472
+#define OBJSPACE_MARKING_TIME  RUBY_NO_FIELD
+#define OBJSPACE_SWEEPING_TIME RUBY_NO_FIELD
+#define OBJSPACE_MEASURE_BIT   11
 #elif RELEASE == 302
-#define OBJSPACE_FLAGS	     16
-#define OBJSPACE_COUNT	     1280
-#define OBJSPACE_MAJOR_COUNT 1232
+#define OBJSPACE_FLAGS	       16
+#define OBJSPACE_COUNT	       1280
+#define OBJSPACE_MAJOR_COUNT   1232
+#define OBJSPACE_INFO	       1180
+#define OBJSPACE_TOTAL_TIME    1296
+#define OBJSPACE_MARKING_TIME  RUBY_NO_FIELD
+#define OBJSPACE_SWEEPING_TIME RUBY_NO_FIELD
+#define OBJSPACE_MEASURE_BIT   11
 #elif RELEASE == 303
-#define OBJSPACE_FLAGS	     16
-#define OBJSPACE_COUNT	     1392
-#define OBJSPACE_MAJOR_COUNT 1344
+#define OBJSPACE_FLAGS	       16
+#define OBJSPACE_COUNT	       1392
+#define OBJSPACE_MAJOR_COUNT   1344
+#define OBJSPACE_INFO	       1292
+#define OBJSPACE_TOTAL_TIME    RUBY_NO_FIELD
+#define OBJSPACE_MARKING_TIME  1400
+#define OBJSPACE_SWEEPING_TIME 1424
+#define OBJSPACE_MEASURE_BIT   12
 #elif RELEASE == 304
-#define OBJSPACE_FLAGS	     20
-#define OBJSPACE_COUNT	     1008
-#define OBJSPACE_MAJOR_COUNT 960
+#define OBJSPACE_FLAGS	       20
+#define OBJSPACE_COUNT	       1008
+#define OBJSPACE_MAJOR_COUNT   960
+#define OBJSPACE_INFO	       908
+#define OBJSPACE_TOTAL_TIME    RUBY_NO_FIELD
+#define OBJSPACE_MARKING_TIME  1016
+#define OBJSPACE_SWEEPING_TIME 1040
+#define OBJSPACE_MEASURE_BIT   12
 #elif RELEASE == 400
-#define OBJSPACE_FLAGS	     28
-#define OBJSPACE_COUNT	     1048
-#define OBJSPACE_MAJOR_COUNT 1000
+#define OBJSPACE_FLAGS	       28
+#define OBJSPACE_COUNT	       1048
+#define OBJSPACE_MAJOR_COUNT   1000
+#define OBJSPACE_INFO	       948
+#define OBJSPACE_TOTAL_TIME    RUBY_NO_FIELD
+#define OBJSPACE_MARKING_TIME  1056
+#define OBJSPACE_SWEEPING_TIME 1080
+#define OBJSPACE_MEASURE_BIT   12
 #endif
 
 #endif

@@ -193,6 +193,11 @@ static void print_vm(void)
 	P(objspace__flags, OBJSPACE_FLAGS);
 	P(objspace__profile_count, OBJSPACE_COUNT);
 	P(objspace__profile_major_gc_count, OBJSPACE_MAJOR_COUNT);
+	P(objspace__latest_gc_info, OBJSPACE_INFO);
+	P(objspace__total_time, OBJSPACE_TOTAL_TIME);
+	P(objspace__marking_time, OBJSPACE_MARKING_TIME);
+	P(objspace__sweeping_time, OBJSPACE_SWEEPING_TIME);
+	P(gc_measure_bit, OBJSPACE_MEASURE_BIT);
 }
 
 static void print_method(void)

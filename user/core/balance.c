@@ -17,18 +17,29 @@ static json_t *integer(uint64_t value)
 	return json_integer((json_int_t)value);
 }
 
+static int64_t cpu_diff(uint64_t kernel, uint64_t samples, uint64_t gc, uint64_t overhead)
+{
+	return (int64_t)(kernel - samples - gc - overhead);
+}
+
 static json_t *thread_json(const struct session *session, const struct tracked_process *process,
 			   const struct tracked_thread *thread)
 {
 	uint64_t kernel = tracked_thread__kernel_cpu_ns(thread);
 	uint32_t name = tracked_process__thread_name(process, thread);
 
-	return json_pack(
-		"{s:I, s:s*, s:b, s:I, s:I, s:I, s:I}", "tid", (json_int_t)thread->tid, "name",
-		name == PROFILE_NONE ? NULL : profile__text(session->profile, name), "ended",
-		thread->has_ended, "samples", (json_int_t)thread->samples, "kernel_cpu_ns",
-		(json_int_t)kernel, "samples_cpu_ns", (json_int_t)thread->samples_cpu_ns,
-		"cpu_diff_ns", (json_int_t)(kernel - thread->samples_cpu_ns));
+	return json_pack("{s:I, s:s*, s:b, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I}", "tid",
+			 (json_int_t)thread->tid, "name",
+			 name == PROFILE_NONE ? NULL : profile__text(session->profile, name),
+			 "ended", thread->has_ended, "samples", (json_int_t)thread->samples,
+			 "kernel_cpu_ns", (json_int_t)kernel, "samples_cpu_ns",
+			 (json_int_t)thread->samples_cpu_ns, "gc_cpu_ns",
+			 (json_int_t)thread->gc_cpu_ns, "overhead_cpu_ns",
+			 (json_int_t)thread->overhead_ns, "cpu_diff_ns",
+			 (json_int_t)cpu_diff(kernel, thread->samples_cpu_ns, thread->gc_cpu_ns,
+					      thread->overhead_ns),
+			 "wall_ns", (json_int_t)thread->wall_ns, "life_ns",
+			 (json_int_t)(thread->start_ns ? thread->last_ns - thread->start_ns : 0));
 }
 
 static json_t *errors_json(const uint64_t *errors)
@@ -47,7 +58,10 @@ static json_t *process_json(const struct session *session, const struct tracked_
 {
 	uint64_t kernel = tracked_process__kernel_cpu_ns(process);
 	uint64_t samples = tracked_process__samples_cpu_ns(process);
+	uint64_t gc_ns = tracked_process__gc_ns(process);
+	uint64_t overhead = tracked_process__overhead_ns(process);
 	const struct runtime *runtime = process->found.runtime;
+	const struct tracked_gc *gc = &process->gc;
 	const struct tracked_thread *thread;
 	uint64_t errors[RBPROF_E_COUNT];
 	json_t *threads = json_array();
@@ -57,17 +71,23 @@ static json_t *process_json(const struct session *session, const struct tracked_
 	for (thread = process->ended; thread; thread = thread->hh.next)
 		json_array_append_new(threads, thread_json(session, process, thread));
 	tracked_process__errors(process, errors);
-	return json_pack("{s:i, s:s, s:s*, s:b, s:b, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:o, s:o}",
-			 "pid", process->found.pid, "comm", process->found.comm, "ruby",
-			 runtime ? runtime->version : NULL, "ok", process->proof != TRACKED_REFUSED,
-			 "ended", process->has_ended || process->is_exiting, "kernel_cpu_ns",
-			 (json_int_t)kernel, "samples_cpu_ns", (json_int_t)samples, "cpu_diff_ns",
-			 (json_int_t)(kernel - samples), "life_ns",
-			 (json_int_t)(process->last_ns - process->first_ns), "fired",
-			 (json_int_t)process->counters.fired, "taken",
-			 (json_int_t)process->counters.taken, "forgotten_threads",
-			 (json_int_t)process->forgotten_threads, "errors", errors_json(errors),
-			 "threads", threads);
+	return json_pack(
+		"{s:i, s:s, s:s*, s:b, s:b, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:s, s:I, "
+		"s:I, s:I, s:I, s:I, s:I, s:o, s:o}",
+		"pid", process->found.pid, "comm", process->found.comm, "ruby",
+		runtime ? runtime->version : NULL, "ok", process->proof != TRACKED_REFUSED, "ended",
+		process->has_ended || process->is_exiting, "kernel_cpu_ns", (json_int_t)kernel,
+		"samples_cpu_ns", (json_int_t)samples, "gc_cpu_ns", (json_int_t)gc_ns,
+		"overhead_cpu_ns", (json_int_t)overhead, "cpu_diff_ns",
+		(json_int_t)cpu_diff(kernel, samples, gc_ns, overhead), "wall_ns",
+		(json_int_t)tracked_process__wall_ns(process), "vm_gc_ns",
+		(json_int_t)(gc->clock_last_ns - gc->clock_first_ns), "gc_source",
+		session__gc_source(session, process), "gc_samples", (json_int_t)gc->samples,
+		"gc_steps", (json_int_t)process->counters.gc.steps, "life_ns",
+		(json_int_t)(process->last_ns - process->first_ns), "fired",
+		(json_int_t)process->counters.fired, "taken", (json_int_t)process->counters.taken,
+		"forgotten_threads", (json_int_t)process->forgotten_threads, "errors",
+		errors_json(errors), "threads", threads);
 }
 
 static json_t *processes_json(const struct session *session)
@@ -164,7 +184,8 @@ json_t *session__state(struct session *session)
 static void warn_balance(const struct tracked_process *process)
 {
 	uint64_t kernel = tracked_process__kernel_cpu_ns(process);
-	uint64_t samples = tracked_process__samples_cpu_ns(process);
+	uint64_t samples = tracked_process__samples_cpu_ns(process) +
+			   tracked_process__gc_ns(process) + tracked_process__overhead_ns(process);
 	uint64_t diff = kernel > samples ? kernel - samples : samples - kernel;
 	uint64_t threads = HASH_COUNT(process->threads) + process->ended_count;
 	uint64_t limit = kernel / LIMIT_SHARE;

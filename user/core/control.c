@@ -3,6 +3,7 @@
 
 #include <dirent.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,8 +13,10 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "host.h"
+
 #define DIRECTORY  "/run/rbprof-bpf"
-#define SUFFIX	   ".sock"
+#define MAX_SUFFIX 32
 #define ANSWER_MS  1000 /* how long a reader may take */
 #define MAX_ANSWER (64 << 20)
 
@@ -22,11 +25,27 @@ struct control {
 	struct sockaddr_un address;
 };
 
+/*
+ * ".sock"; with the number of our pid namespace before it if that is not the first: /run may be
+ * one for several, and the same pid in each.
+ */
+static void suffix_of_us(char suffix[MAX_SUFFIX])
+{
+	struct stat file;
+
+	if (host__pids() == HOST_PIDS_ALL || stat("/proc/self/ns/pid", &file))
+		snprintf(suffix, MAX_SUFFIX, ".sock");
+	else
+		snprintf(suffix, MAX_SUFFIX, ".%ju.sock", (uintmax_t)file.st_ino);
+}
+
 static int address_of(pid_t pid, struct sockaddr_un *ret_address)
 {
 	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	char suffix[MAX_SUFFIX];
 
-	snprintf(address.sun_path, sizeof(address.sun_path), DIRECTORY "/%d" SUFFIX, pid);
+	suffix_of_us(suffix);
+	snprintf(address.sun_path, sizeof(address.sun_path), DIRECTORY "/%d%s", pid, suffix);
 	*ret_address = address;
 	return 0;
 }
@@ -162,15 +181,17 @@ int control__ask(pid_t pid, json_t **ret_state)
 int control__each(void (*each)(pid_t pid, void *context), void *context)
 {
 	DIR *directory = opendir(DIRECTORY);
+	char suffix[MAX_SUFFIX];
 	struct dirent *entry;
 
 	if (!directory)
 		return errno == ENOENT ? 0 : -errno;
+	suffix_of_us(suffix);
 	while ((entry = readdir(directory))) {
 		char *end;
 		long pid = strtol(entry->d_name, &end, 10);
 
-		if (pid > 0 && !strcmp(end, SUFFIX))
+		if (pid > 0 && !strcmp(end, suffix))
 			each((pid_t)pid, context);
 	}
 	closedir(directory);

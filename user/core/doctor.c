@@ -31,7 +31,7 @@ int doctor__collect(struct doctor_facts *ret_facts)
 	facts.clock = host__try_clock();
 	facts.counters = host__try_counters();
 	facts.has_loop = host__has_loop();
-	facts.has_all_pids = host__has_all_pids();
+	facts.pids = host__pids();
 	*ret_facts = facts;
 	return 0;
 }
@@ -78,6 +78,28 @@ static bool has(const struct doctor_facts *facts, int capability)
 
 /* ---- the kernel ---- */
 
+static void judge_pids(const struct doctor_facts *facts, struct doctor_report *report)
+{
+	struct doctor_check *check = check_add(report, "pid namespace");
+
+	switch (facts->pids) {
+	case HOST_PIDS_ALL:
+		check_found(check, "the host's");
+		break;
+	case HOST_PIDS_OWN:
+		check_found(check,
+			    "one of its own: only its processes are seen, by the ids that it "
+			    "gives");
+		break;
+	case HOST_PIDS_FOREIGN:
+		check_found(check, "not that of /proc");
+		check_fail(check,
+			   "mount the /proc of this pid namespace (unshare --mount-proc), or "
+			   "run in that of the host (--pid=host, hostPID: true)");
+		break;
+	}
+}
+
 static void judge_kernel(const struct doctor_facts *facts, struct doctor_report *report)
 {
 	const struct host *host = &facts->host;
@@ -92,12 +114,7 @@ static void judge_kernel(const struct doctor_facts *facts, struct doctor_report 
 	if (!facts->has_loop)
 		check_fail(check, "use kernel 5.17 or later, this version walks stacks with it");
 
-	check = check_add(report, "pid namespace");
-	check_found(check, "%s", facts->has_all_pids ? "the host's" : "one of its own");
-	if (!facts->has_all_pids)
-		check_fail(check,
-			   "run on the host, or in a container with the host's pid namespace "
-			   "(--pid=host, hostPID: true)");
+	judge_pids(facts, report);
 
 	check = check_add(report, "btf");
 	check_found(check, "%s%s%s", host->btf_path, host->btf_error ? ": " : "",

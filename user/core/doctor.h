@@ -22,7 +22,7 @@ struct doctor_facts {
 	int clock;
 	int counters;
 	bool has_loop;
-	bool has_all_pids;
+	enum host_pids pids;
 };
 
 #define DOCTOR_MAX_CHECKS 32

@@ -22,6 +22,13 @@ enum host_option {
 	HOST_OPTION_NOT_SET,
 };
 
+enum host_pids {
+	HOST_PIDS_ALL = 0, /* the host's own: we see all of its processes */
+	HOST_PIDS_OWN,	   /* those of a pid namespace of our own, whose processes we see */
+	HOST_PIDS_FOREIGN, /* /proc shows those of another pid namespace than ours, or is not there
+			    */
+};
+
 /* What files say. */
 struct host {
 	char release[65]; /* uname -r */
@@ -61,8 +68,8 @@ int host__try_tracing(void);	  /* loads a tp_btf program for sched_switch */
 int host__try_perf_program(void); /* loads a perf event program */
 int host__try_clock(void);	  /* opens cpu-clock on one CPU for every process */
 int host__try_counters(void);	  /* opens cpu-cycles: -ENOENT, -EOPNOTSUPP without a PMU */
-/* Whether we see the host's own process ids: the kernel side knows processes by no others. */
-bool host__has_all_pids(void);
+/* Whose process ids we use. */
+enum host_pids host__pids(void);
 bool host__has_loop(void); /* bpf_loop(); true also where the kernel does not tell */
 
 #endif

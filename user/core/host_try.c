@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <linux/perf_event.h>
 #include <sched.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
@@ -179,12 +180,31 @@ int host__try_counters(void)
 	return try_event(PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES, 0, -1);
 }
 
-bool host__has_all_pids(void)
+/* Whether /proc gives each process of our pid namespace the id that it has there. */
+static bool has_own_proc(void)
+{
+	FILE *file = fopen("/proc/self/status", "re");
+	char line[256];
+	int first, second, count = 0;
+
+	/* One id a namespace, from that of /proc inwards to ours. */
+	while (file && count < 1 && fgets(line, sizeof(line), file))
+		count = sscanf(line, "NSpid: %d %d", &first, &second);
+	if (file)
+		fclose(file);
+	return count == 1;
+}
+
+enum host_pids host__pids(void)
 {
 	/* The number of the first pid namespace never changes: PROC_PID_INIT_INO, proc_ns.h. */
 	static const char first[] = "pid:[4026531836]";
 	char name[64];
 	ssize_t length = readlink("/proc/self/ns/pid", name, sizeof(name));
 
-	return length == (ssize_t)sizeof(first) - 1 && !memcmp(name, first, sizeof(first) - 1);
+	if (!has_own_proc())
+		return HOST_PIDS_FOREIGN;
+	return length == (ssize_t)sizeof(first) - 1 && !memcmp(name, first, sizeof(first) - 1)
+		       ? HOST_PIDS_ALL
+		       : HOST_PIDS_OWN;
 }

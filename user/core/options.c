@@ -196,9 +196,9 @@ static int parse_format(struct options *options, const char *text)
 
 static int parse_value(struct parse *parse, const char *text)
 {
-	static const char *const landed[] = { "cpu-time", "cpu-samples" };
-	static const char *const later[] = { "wall-time", "alloc-samples", "heap-live-samples",
-					     "heap-live-size", "timeline" };
+	static const char *const landed[] = { "cpu-time", "cpu-samples", "wall-time", "timeline" };
+	static const char *const later[] = { "alloc-samples", "heap-live-samples",
+					     "heap-live-size" };
 
 	parse->options->value = text;
 	/* A saved profile may have any type: report looks for it there. */
@@ -213,7 +213,7 @@ static int parse_value(struct parse *parse, const char *text)
 		log__error("--value %s: not in this version", text);
 		return EINVAL;
 	}
-	log__error("unknown sample type '%s': give cpu-time or cpu-samples", text);
+	log__error("unknown sample type '%s': give cpu-time, cpu-samples, wall-time or timeline", text);
 	return EINVAL;
 }
 
@@ -356,6 +356,25 @@ static int parse_option(int key, char *text, struct argp_state *state)
 	case 'd':
 		return parse_duration(options, text);
 	case OPTION_KEY_CPU:
+	case OPTION_KEY_NO_CPU:
+		options->cpu = key == OPTION_KEY_CPU;
+		return 0;
+	case OPTION_KEY_WALL:
+	case OPTION_KEY_NO_WALL:
+		options->wall = key == OPTION_KEY_WALL;
+		return 0;
+	case OPTION_KEY_GC:
+	case OPTION_KEY_NO_GC:
+		options->gc = key == OPTION_KEY_GC;
+		return 0;
+	case OPTION_KEY_NO_GC_STACK:
+		options->no_gc_stack = true;
+		return 0;
+	case OPTION_KEY_NO_UPROBES:
+		options->no_uprobes = true;
+		return 0;
+	case OPTION_KEY_TIMELINE:
+		options->timeline = true;
 		return 0;
 	case OPTION_KEY_MAX_FRAMES:
 		return parse_max_frames(options, text);
@@ -491,6 +510,9 @@ int options__parse(enum options_command command, int argc, char **argv, struct o
 	struct options options = {
 		.frequency_hz = OPTIONS_DEFAULT_HZ,
 		.max_frames = RBPROF_DEFAULT_FRAMES,
+		.cpu = true,
+		.wall = true,
+		.gc = true,
 	};
 	struct parse parse = { .command = command, .options = &options, .argv = argv };
 	struct argp_rows rows = { 0 };

@@ -62,6 +62,9 @@ struct options {
 	const char *format;   /* NULL: by the suffix of output */
 	const char *value;    /* --value, NULL: not given */
 	uint32_t max_frames;  /* 0: no stacks, only totals */
+	bool cpu, wall, gc;   /* what is collected */
+	bool no_gc_stack, no_uprobes, timeline;
+	uint64_t ring_ns; /* --ring: only the last so many are kept; 0: all */
 	enum options_stats stats;
 
 	bool json;	  /* --json */

@@ -48,6 +48,20 @@ const struct option_entry option_entries[] = {
 	       "for how long: 10, 10s, 500ms, 5m, 1h30m (default until Ctrl-C, or until COMMAND "
 	       "ends)"),
 	SWITCH(RECORD, COLLECT, 0, OPTION_KEY_CPU, "cpu", "CPU time (on by default)"),
+	SWITCH(RECORD, COLLECT, 0, OPTION_KEY_NO_CPU, "no-cpu", "no CPU time"),
+	SWITCH(RECORD, COLLECT, 0, OPTION_KEY_WALL, "wall",
+	       "time of every thread, running or waiting, with its state (on by default)"),
+	SWITCH(RECORD, COLLECT, 0, OPTION_KEY_NO_WALL, "no-wall", "running threads only"),
+	SWITCH(RECORD, COLLECT, 0, OPTION_KEY_GC, "gc",
+	       "garbage collection on its own (on by default)"),
+	SWITCH(RECORD, COLLECT, 0, OPTION_KEY_NO_GC, "no-gc",
+	       "leave its CPU time in the threads' samples"),
+	SWITCH(RECORD, COLLECT, 0, OPTION_KEY_NO_GC_STACK, "no-gc-stack",
+	       "without the stack that set the collection off"),
+	SWITCH(RECORD, COLLECT, 0, OPTION_KEY_NO_UPROBES, "no-uprobes",
+	       "put no probe into any process: garbage collection by the VM's clock, or sampled"),
+	SWITCH(RECORD, COLLECT, 0, OPTION_KEY_TIMELINE, "timeline",
+	       "each sample on its own, with its time (end_timestamp_ns)"),
 	OPTION(RECORD, COLLECT, 0, OPTION_KEY_MAX_FRAMES, "max-frames", "N",
 	       "frames kept of a stack, 0 to " NUMBER(RBPROF_MAX_FRAMES) " (default "
 	       NUMBER(RBPROF_DEFAULT_FRAMES) "); of a deeper one the root-most "
@@ -64,7 +78,8 @@ const struct option_entry option_entries[] = {
 	       "pprof, folded, json or text (default by the suffix of -o's FILE: .pb.gz .pb "
 	       ".folded .json .txt, else text)"),
 	OPTION(RECORD | REPORT, OUTPUT, 0, OPTION_KEY_VALUE, "value", "TYPE",
-	       "sample type for formats with one value: cpu-time (default) or cpu-samples"),
+	       "sample type for formats with one value: cpu-time (default), cpu-samples, "
+	       "wall-time or timeline"),
 	OPTIONAL(RECORD, OUTPUT, 0, OPTION_KEY_STATS, "stats", "json",
 		 "at the end print the balance sheet and every counter; =json: as one JSON object "
 		 "on stderr"),
@@ -80,22 +95,14 @@ const struct option_entry option_entries[] = {
 	SWITCH(EVERY, OTHER, 0, OPTION_KEY_USAGE, "usage", "print a short usage message"),
 	SWITCH(EVERY, OTHER, 'V', 'V', "version", "print the version"),
 
-	NOT_YET(RECORD, "no-cpu"),
-	NOT_YET(RECORD, "wall"),
-	NOT_YET(RECORD, "no-wall"),
-	NOT_YET(RECORD, "gc"),
-	NOT_YET(RECORD, "no-gc"),
-	NOT_YET(RECORD, "no-gc-stack"),
 	NOT_YET(RECORD, "alloc"),
 	NOT_YET(RECORD, "no-alloc"),
 	NOT_YET(RECORD, "no-alloc-class"),
 	NOT_YET(RECORD, "heap"),
 	NOT_YET(RECORD, "no-heap"),
-	NOT_YET(RECORD, "no-uprobes"),
 	NOT_YET(RECORD, "no-trace"),
 	NOT_YET(RECORD, "no-endpoint"),
 	NOT_YET(RECORD, "no-frame-endpoint"),
-	NOT_YET(RECORD, "timeline"),
 	NOT_YET(RECORD, "native"),
 	NOT_YET(RECORD, "kernel"),
 	NOT_YET(RECORD, "ring"),

@@ -137,6 +137,17 @@ int privilege__judge(uint64_t set, bool is_root, const struct host *host, int me
 	return -EPERM;
 }
 
+int privilege__check_pids(char *why, size_t size)
+{
+	if (host__pids() != HOST_PIDS_FOREIGN)
+		return 0;
+	snprintf(why, size,
+		 "/proc shows the processes of another pid namespace than ours: mount ours there "
+		 "(unshare --mount-proc), or run in the host's pid namespace (--pid=host, "
+		 "hostPID: true)");
+	return -ENOTSUP;
+}
+
 int privilege__check(char *why, size_t size)
 {
 	struct host host;
@@ -157,14 +168,8 @@ int privilege__check(char *why, size_t size)
 			 host.release);
 		error = -ENOTSUP;
 	}
-	if (!error && !host__has_all_pids()) {
-		snprintf(
-			why, size,
-			"we run in a pid namespace of our own and cannot tell the host's processes "
-			"apart: run on the host, or in a container with the host's pid namespace "
-			"(--pid=host, hostPID: true)");
-		error = -ENOTSUP;
-	}
+	if (!error)
+		error = privilege__check_pids(why, size);
 	return error;
 }
 

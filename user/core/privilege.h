@@ -28,6 +28,9 @@ struct host;
  */
 int privilege__check(char *why, size_t size);
 
+/* Of that, whether /proc gives processes the ids by which we may name them. 0 or -ENOTSUP. */
+int privilege__check_pids(char *why, size_t size);
+
 /*
  * The judgement behind it. memory_read: of host__try_memory_read(). Touches nothing but its
  * arguments.

@@ -75,6 +75,16 @@ static void visit_every_cpu(int cpus)
 	sched_setaffinity(0, sizeof(before), &before);
 }
 
+static int learn_pid_namespace(struct programs *programs)
+{
+	LIBBPF_OPTS(bpf_test_run_opts, run);
+
+	if (bpf_prog_test_run_opts(bpf_program__fd(programs->skeleton->progs.learn_pid_namespace),
+				   &run))
+		return -errno;
+	return run.retval ? -ESRCH : 0;
+}
+
 static int load(struct programs *programs, const struct rbprof_config *config)
 {
 	LIBBPF_OPTS(bpf_object_open_opts, options);
@@ -91,10 +101,14 @@ static int load(struct programs *programs, const struct rbprof_config *config)
 		return error;
 	}
 	programs->skeleton->rodata->config = *config;
+	bpf_program__set_autoload(programs->skeleton->progs.learn_pid_namespace,
+				  config->in_pid_namespace);
 	error = bpf_map__set_max_entries(programs->skeleton->maps.scratches,
 					 (uint32_t)programs->cpus);
 	if (!error)
 		error = rbprof_bpf__load(programs->skeleton);
+	if (!error && config->in_pid_namespace)
+		error = learn_pid_namespace(programs);
 	if (!error)
 		error = rbprof_bpf__attach(programs->skeleton);
 	if (error)
@@ -366,4 +380,9 @@ int programs__read_clocks(struct programs *programs)
 {
 	visit_every_cpu(programs->cpus);
 	return run_iterator(programs->skeleton->links.read_clocks);
+}
+
+int programs__ask_waits(struct programs *programs)
+{
+	return run_iterator(programs->skeleton->links.ask_waits);
 }

@@ -71,5 +71,7 @@ void programs__stack_forgotten(struct programs *programs, uint64_t hash);
 int programs__start_clocks(struct programs *programs);
 /* Has each thread of each known process report its CPU (events of RBPROF_CLOCK_READ). */
 int programs__read_clocks(struct programs *programs);
+/* Has it name the threads that sleep since before they were seen (events of RBPROF_EVENT_ASK). */
+int programs__ask_waits(struct programs *programs);
 
 #endif

@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "host.h"
 #include "log.h"
 
 #define SWEEP_NS     1000000000ULL
@@ -50,11 +51,9 @@ static uint32_t special_stack(struct session *session, const char *name)
 
 static int make_profile(struct session *session)
 {
-	static const struct profile_type types[] = {
-		{ "cpu-samples", "count" },
-		{ "cpu-time", "nanoseconds" },
-	};
-	int error = profile__new(types, 2, &session->profile);
+	struct profile_type types[PROFILE_MAX_TYPES];
+	size_t count = session__types(session, types);
+	int error = profile__new(types, count, &session->profile);
 
 	if (error)
 		return error;
@@ -63,8 +62,12 @@ static int make_profile(struct session *session)
 	session->stack_not_sampled = special_stack(session, "(not sampled)");
 	session->stack_not_known = special_stack(session, "(runtime not yet known)");
 	session->stack_unreadable = special_stack(session, "(unreadable)");
+	session->stack_not_read = special_stack(session, "(wait not read)");
+	session->stack_gc = special_stack(session, "Garbage Collection");
+	session->stack_overhead = special_stack(session, "Profiler Overhead");
 	session->frame_truncated = names__special(session->profile, "(truncated)");
 	session->frame_unreadable = names__special(session->profile, "(unreadable)");
+	session->frame_gc = names__special(session->profile, "Garbage Collection");
 	return profile__failed(session->profile) ? -ENOMEM : 0;
 }
 
@@ -80,6 +83,10 @@ static int open_kernel_side(struct session *session)
 	struct rbprof_config config = {
 		.max_frames = session->options->max_frames,
 		.follow_execs = session->follows_tree ? RBPROF_FOLLOW_TREE : RBPROF_FOLLOW_ALL,
+		.period_ns = 1000000000 / session->options->frequency_hz,
+		.flags = (session->options->wall ? RBPROF_COLLECT_WALL : 0) |
+			 (session->options->gc ? RBPROF_COLLECT_GC : 0),
+		.in_pid_namespace = host__pids() == HOST_PIDS_OWN,
 	};
 	struct sideband_handler handler = session_sideband_handler;
 	int error;
@@ -150,6 +157,7 @@ void session__free(struct session *session)
 	programs__free(session->programs);
 	runtimes__free(session->runtimes);
 	profile__free(session->profile);
+	free(session->asks);
 	if (session->epoll_fd >= 0)
 		close(session->epoll_fd);
 	free(session);
@@ -301,6 +309,7 @@ void session__poll(struct session *session)
 
 	/* Names first. */
 	programs__consume(session->programs);
+	session__read_waits(session);
 	read_sideband(session);
 	if (session->has_unproven)
 		prepare_names(session);
@@ -337,7 +346,9 @@ void session__forget_ended(struct session *session)
 		forgotten->processes += !process->is_placeholder;
 		forgotten->fired += process->counters.fired;
 		forgotten->taken += process->counters.taken;
-		forgotten->samples_cpu_ns += tracked_process__samples_cpu_ns(process);
+		forgotten->samples_cpu_ns += tracked_process__samples_cpu_ns(process) +
+					     tracked_process__gc_ns(process) +
+					     tracked_process__overhead_ns(process);
 		forgotten->kernel_cpu_ns += tracked_process__kernel_cpu_ns(process);
 		HASH_DEL(session->processes, process);
 		tracked_process__free(process);
@@ -387,6 +398,7 @@ void session__stop(struct session *session)
 	}
 	/* What waits first, so that the last readings find room. */
 	programs__consume(session->programs);
+	session__read_waits(session);
 	wait_for_exits(session);
 	if (programs__read_clocks(session->programs))
 		log__warn("cannot read the clocks a last time: the last moments are missing");
@@ -450,7 +462,9 @@ void session__summary(struct session *session, struct session_summary *ret_summa
 			continue;
 		summary.fired += process->counters.fired;
 		summary.samples += process->counters.taken;
-		summary.cpu_ns += tracked_process__samples_cpu_ns(process);
+		summary.cpu_ns += tracked_process__samples_cpu_ns(process) +
+				  tracked_process__gc_ns(process) +
+				  tracked_process__overhead_ns(process);
 		summary.processes += !process->has_ended && process->proof != TRACKED_REFUSED;
 		summary.refused += process->proof == TRACKED_REFUSED;
 	}

@@ -29,6 +29,9 @@ struct session_summary {
 	uint32_t refused; /* Ruby that cannot be read */
 };
 
+/* Whether a recording with these options has this sample type ("wall-time"). */
+bool session__collects(const struct options *options, const char *type);
+
 /*
  * Loads the kernel side. The options must outlive the session. 0, or -errno after a message on
  * stderr. The caller frees *ret_session.

@@ -19,7 +19,7 @@ static void count(struct tracked_process *process, enum rbprof_error error)
 }
 
 /* Opens what names are read through; once a process. */
-static bool has_names(struct session *session, struct tracked_process *process)
+bool session__has_names(struct session *session, struct tracked_process *process)
 {
 	struct names_roots roots = {
 		.vm_ptr_address = ruby_process__vm_ptr(&process->found),
@@ -51,7 +51,7 @@ bool session__prepare(struct session *session, struct tracked_process *process)
 		return true;
 	if (!session__proved(session, process))
 		return process->proof == TRACKED_REFUSED;
-	has_names(session, process);
+	session__has_names(session, process);
 	return true;
 }
 
@@ -126,8 +126,8 @@ static uint32_t resolve(struct session *session, struct tracked_process *process
 	return stack->stack;
 }
 
-static uint32_t stack_of_sample(struct session *session, struct tracked_process *process,
-				const struct rbprof_sample *sample, uint32_t *ret_omitted)
+uint32_t session__stack(struct session *session, struct tracked_process *process,
+			const struct rbprof_sample *sample, uint32_t *ret_omitted)
 {
 	struct session_stack *stack;
 
@@ -150,7 +150,7 @@ static uint32_t stack_of_sample(struct session *session, struct tracked_process 
 	}
 	if (!stack)
 		stack = keep_stack(session, sample);
-	if (!stack || !has_names(session, process))
+	if (!stack || !session__has_names(session, process))
 		return session->stack_unreadable;
 	*ret_omitted = stack->omitted;
 	return resolve(session, process, stack, &sample->gc);
@@ -167,7 +167,7 @@ static void name_thread(struct session *session, struct tracked_process *process
 	if (!sample->thread)
 		return;
 	thread->is_ruby = true;
-	if (!has_names(session, process))
+	if (!session__has_names(session, process))
 		return;
 	if (thread->last_name != PROFILE_NONE && epoch != RBPROF_GC_STATE_UNKNOWN &&
 	    thread->name_epoch == epoch && thread->name_thread == sample->thread &&
@@ -198,7 +198,7 @@ void session__name_threads(struct session *session, struct tracked_process *proc
 	struct rbprof_gc_state gc;
 	size_t i, count;
 
-	if (process->is_placeholder || !has_names(session, process) ||
+	if (process->is_placeholder || !session__has_names(session, process) ||
 	    names__gc_state(process->names, &gc) ||
 	    threads__list(process->memory, &process->found.runtime->layout,
 			  ruby_process__vm_ptr(&process->found), &threads, &count))
@@ -243,12 +243,64 @@ static uint32_t ractor_of(struct tracked_process *process, struct tracked_thread
 
 /* ---- events ---- */
 
+uint64_t session__time(const struct session *session, uint64_t time_ns)
+{
+	return session->options->timeline ? time_ns : 0;
+}
+
+void session__name(struct session *session, struct tracked_process *process,
+		   struct tracked_thread *thread, const struct rbprof_sample *sample,
+		   struct tracked_row_key *key)
+{
+	name_thread(session, process, thread, sample);
+	key->name = sample->thread ? thread->last_name : PROFILE_NONE;
+	key->ractor = sample->thread ? ractor_of(process, thread, sample->thread) : 0;
+}
+
+/* Our own programs' time: one row a thread. */
+static void add_overhead(struct session *session, struct tracked_thread *thread, uint64_t ns)
+{
+	const struct tracked_row_key key = {
+		.kind = TRACKED_OVERHEAD,
+		.stack = session->stack_overhead,
+		.name = PROFILE_NONE,
+		.holder = PROFILE_NONE,
+	};
+	const struct tracked_values values = { .cpu_ns = (int64_t)ns };
+
+	if (!ns)
+		return;
+	thread->overhead_ns += ns;
+	tracked_thread__add(thread, &key, &values);
+}
+
+static void on_tick(struct session *session, struct tracked_process *process,
+		    struct tracked_thread *thread, const struct rbprof_sample *sample)
+{
+	struct tracked_row_key key = {
+		.kind = TRACKED_CPU,
+		.holder = PROFILE_NONE,
+		.time_ns = session__time(session, sample->event.time_ns),
+	};
+	struct tracked_values values = { .samples = 1 };
+
+	if (!session->first_sample_ns)
+		session->first_sample_ns = sample->event.time_ns;
+	key.stack = session__stack(session, process, sample, &key.omitted);
+	session__name(session, process, thread, sample, &key);
+	thread->last_stack = key.stack;
+	thread->last_omitted = key.omitted;
+	values.cpu_ns = (int64_t)session__gc_of_sample(session, process, thread, sample, key.stack);
+	values.wall_ns = (int64_t)sample->wall_delta_ns;
+	thread->wall_ns += sample->wall_delta_ns;
+	tracked_thread__add(thread, &key, &values);
+	add_overhead(session, thread, sample->overhead_delta_ns);
+}
+
 static void on_sample(struct session *session, const struct rbprof_sample *sample)
 {
 	struct tracked_process *process = session__find(session, sample->event.serial);
 	struct tracked_thread *thread;
-	struct tracked_row_key key;
-	uint32_t stack, omitted;
 
 	if (!process || process->is_placeholder)
 		return;
@@ -256,26 +308,36 @@ static void on_sample(struct session *session, const struct rbprof_sample *sampl
 	if (!thread)
 		return;
 	process->last_ns = sample->event.time_ns;
-	if (!session->first_sample_ns)
-		session->first_sample_ns = sample->event.time_ns;
-	stack = stack_of_sample(session, process, sample, &omitted);
-	name_thread(session, process, thread, sample);
-	thread->last_stack = stack;
-	thread->last_omitted = omitted;
-	key.stack = stack;
-	key.name = sample->thread ? thread->last_name : PROFILE_NONE;
-	key.omitted = omitted;
-	key.ractor = sample->thread ? ractor_of(process, thread, sample->thread) : 0;
-	tracked_thread__add(thread, &key, 1, (int64_t)sample->cpu_delta_ns);
+	switch (sample->event.kind) {
+	case RBPROF_EVENT_SAMPLE:
+		on_tick(session, process, thread, sample);
+		break;
+	case RBPROF_EVENT_STACK:
+		session__on_stack(session, process, thread, sample);
+		break;
+	case RBPROF_EVENT_WAIT:
+		session__on_wait(session, process, thread, sample);
+		break;
+	case RBPROF_EVENT_GC:
+		session__on_gc(session, process, thread, sample);
+		break;
+	default:
+		break;
+	}
 }
 
 /* Where CPU goes that no tick hit: the thread's last known stack, if it has one. */
 static void key_of_clock(const struct session *session, const struct tracked_thread *thread,
-			 uint32_t reason, struct tracked_row_key *ret_key)
+			 const struct rbprof_clock *clock, struct tracked_row_key *ret_key)
 {
-	struct tracked_row_key key = { .name = PROFILE_NONE };
+	struct tracked_row_key key = {
+		.kind = TRACKED_CPU,
+		.name = PROFILE_NONE,
+		.holder = PROFILE_NONE,
+		.time_ns = session__time(session, clock->event.time_ns),
+	};
 
-	if (reason == RBPROF_CLOCK_ATTACHED) {
+	if (clock->reason == RBPROF_CLOCK_ATTACHED) {
 		key.stack = session->stack_not_known;
 	} else if (!session->options->max_frames) {
 		key.stack = session->stack_none;
@@ -289,9 +351,25 @@ static void key_of_clock(const struct session *session, const struct tracked_thr
 	*ret_key = key;
 }
 
+/* The clocks of the thread as the kernel side has them now. */
+static void note_clock(struct tracked_thread *thread, const struct rbprof_clock *clock)
+{
+	thread->tid_inside = clock->tid_inside;
+	thread->thread_pointer = clock->thread_pointer;
+	memcpy(thread->comm, clock->comm, sizeof(thread->comm));
+	thread->kernel_total_ns = clock->cpu_total_ns;
+	thread->kernel_start_ns = clock->cpu_start_ns;
+	thread->has_kernel_cpu = true;
+	thread->gc_cpu_ns = clock->gc_total_ns + thread->gc_moved_ns;
+	thread->start_ns = clock->start_ns;
+	thread->last_ns = clock->event.time_ns;
+	thread->wall_ns += clock->on_delta_ns + clock->off_delta_ns;
+}
+
 static void on_clock(struct session *session, const struct rbprof_clock *clock)
 {
 	struct tracked_process *process = session__find(session, clock->event.serial);
+	struct tracked_values values = { 0 };
 	struct tracked_thread *thread;
 	struct tracked_row_key key;
 
@@ -301,15 +379,17 @@ static void on_clock(struct session *session, const struct rbprof_clock *clock)
 	if (!thread)
 		return;
 	process->last_ns = clock->event.time_ns;
-	thread->tid_inside = clock->tid_inside;
-	thread->thread_pointer = clock->thread_pointer;
-	memcpy(thread->comm, clock->comm, sizeof(thread->comm));
-	thread->kernel_total_ns = clock->cpu_total_ns;
-	thread->kernel_start_ns = clock->cpu_start_ns;
-	thread->has_kernel_cpu = true;
-	key_of_clock(session, thread, clock->reason, &key);
-	if (clock->cpu_delta_ns)
-		tracked_thread__add(thread, &key, 0, (int64_t)clock->cpu_delta_ns);
+	note_clock(thread, clock);
+	key_of_clock(session, thread, clock, &key);
+	values.cpu_ns = (int64_t)clock->cpu_delta_ns;
+	values.wall_ns = (int64_t)clock->on_delta_ns;
+	if (clock->reason == RBPROF_CLOCK_ATTACHED)
+		session__add_unknown(session, thread, clock);
+	else
+		thread->off_ns += clock->off_delta_ns;
+	if (values.cpu_ns || values.wall_ns)
+		tracked_thread__add(thread, &key, &values);
+	add_overhead(session, thread, clock->overhead_delta_ns);
 	if (clock->reason != RBPROF_CLOCK_ATTACHED)
 		tracked_thread__settle(thread);
 	if (clock->reason == RBPROF_CLOCK_THREAD_EXIT) {
@@ -354,8 +434,10 @@ void session__end_process(struct session *session, struct tracked_process *proce
 		session__flush_thread(session, process, thread);
 		tracked_process__end_thread(process, thread);
 	}
-	if (!process->is_placeholder)
+	if (!process->is_placeholder) {
+		session__flush_gc(session, process);
 		session__flush_lost(session, process);
+	}
 	tracked_process__close_names(process);
 	tracked_process__forget_names(process);
 	process->has_ended = true;
@@ -369,6 +451,9 @@ void session__on_event(void *context, const struct rbprof_event *event, size_t s
 
 	switch (event->kind) {
 	case RBPROF_EVENT_SAMPLE:
+	case RBPROF_EVENT_STACK:
+	case RBPROF_EVENT_WAIT:
+	case RBPROF_EVENT_GC:
 		if (size < sizeof(*sample) || sample->frame_count > RBPROF_MAX_FRAMES ||
 		    sample->root_frames > sample->frame_count)
 			break;
@@ -376,6 +461,10 @@ void session__on_event(void *context, const struct rbprof_event *event, size_t s
 		    size < sizeof(*sample) + sample->frame_count * sizeof(struct rbprof_frame))
 			break;
 		on_sample(session, sample);
+		break;
+	case RBPROF_EVENT_ASK:
+		if (size >= sizeof(*sample))
+			session__on_ask(session, sample);
 		break;
 	case RBPROF_EVENT_CLOCK:
 		if (size >= sizeof(struct rbprof_clock))

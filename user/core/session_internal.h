@@ -26,6 +26,22 @@ struct session_forgotten {
 	uint64_t errors[RBPROF_E_COUNT];
 };
 
+/* The values of a row, in the order of spec/cli.md; those not collected are not in the profile. */
+enum session_type {
+	SESSION_SAMPLES = 0,
+	SESSION_CPU,
+	SESSION_WALL,
+	SESSION_TIMELINE,
+	SESSION_TYPES,
+};
+
+/* A thread that the kernel side wants to be read: it sleeps since before we saw it. */
+struct session_ask {
+	uint64_t serial;
+	uint32_t tid;
+	uint64_t switches;
+};
+
 /* A process of the tree that is followed, known to be Ruby or not. */
 struct session_member {
 	pid_t pid;
@@ -64,9 +80,16 @@ struct session {
 	struct session_forgotten forgotten; /* those no longer kept */
 	char executable[256];
 
+	int types[SESSION_TYPES]; /* index of each in the profile, -1: not collected */
+
+	struct session_ask *asks;
+	size_t ask_count, ask_room;
+	uint64_t asked_ns; /* when the kernel side was last asked for such threads */
+
 	/* Frames and stacks without a Ruby name, as ids of the profile. */
 	uint32_t stack_none, stack_no_ruby, stack_not_sampled, stack_not_known, stack_unreadable;
-	uint32_t frame_truncated, frame_unreadable;
+	uint32_t stack_not_read, stack_gc, stack_overhead;
+	uint32_t frame_truncated, frame_unreadable, frame_gc;
 	uint32_t scratch[RBPROF_MAX_FRAMES + 8];
 };
 
@@ -92,6 +115,20 @@ extern const struct sideband_handler session_sideband_handler;
 /* session_events.c: from events to rows. */
 /* Gets ready to name frames of the process, if its VM is up. True once nothing is left to do. */
 bool session__prepare(struct session *session, struct tracked_process *process);
+/*
+ * The profile's stack of a sample, its names proved for the sample's instant; *ret_omitted: frames
+ * left out of it.
+ */
+uint32_t session__stack(struct session *session, struct tracked_process *process,
+			const struct rbprof_sample *sample, uint32_t *ret_omitted);
+/* Brings the thread's name and ractor up to date, and fills them into the key. */
+void session__name(struct session *session, struct tracked_process *process,
+		   struct tracked_thread *thread, const struct rbprof_sample *sample,
+		   struct tracked_row_key *key);
+/* The event's time where samples have one. */
+uint64_t session__time(const struct session *session, uint64_t time_ns);
+/* Opens what names are read through; once a process. False: there are none. */
+bool session__has_names(struct session *session, struct tracked_process *process);
 void session__on_event(void *context, const struct rbprof_event *event, size_t size);
 void session__end_process(struct session *session, struct tracked_process *process);
 /* Drops the oldest ended processes when there are many. */
@@ -99,7 +136,41 @@ void session__forget_ended(struct session *session);
 /* Names of threads that no sample named, from the VM's own list of threads. */
 void session__name_threads(struct session *session, struct tracked_process *process);
 
+/* session_waits.c: threads off their CPU. */
+void session__on_stack(struct session *session, struct tracked_process *process,
+		       struct tracked_thread *thread, const struct rbprof_sample *sample);
+void session__on_wait(struct session *session, struct tracked_process *process,
+		      struct tracked_thread *thread, const struct rbprof_sample *sample);
+void session__on_ask(struct session *session, const struct rbprof_sample *sample);
+/* Asks for and reads threads that sleep since before they were seen. */
+void session__read_waits(struct session *session);
+/* Time off the CPU of a thread whose process was not known to be Ruby. */
+void session__add_unknown(struct session *session, struct tracked_thread *thread,
+			  const struct rbprof_clock *clock);
+/* Gives rows to the time off the CPU that the thread was told of. */
+void session__share_waits(struct session *session, struct tracked_thread *thread);
+
+/* session_gc.c: the collector. */
+void session__on_gc(struct session *session, struct tracked_process *process,
+		    struct tracked_thread *thread, const struct rbprof_sample *sample);
+/* Takes the collector's part, found without probes, out of a sample's CPU; returns the rest. */
+uint64_t session__gc_of_sample(struct session *session, struct tracked_process *process,
+			       struct tracked_thread *thread, const struct rbprof_sample *sample,
+			       uint32_t stack);
+/* How collections of the process are found, in words: "probe", "probe and vm clock", "none". */
+const char *session__gc_source(const struct session *session,
+			       const struct tracked_process *process);
+/* Makes samples of what is added up; at the end of a period or of the process. */
+void session__flush_gc(struct session *session, struct tracked_process *process);
+
+/* session_types.c: which values there are. */
+size_t session__types(struct session *session, struct profile_type *types);
+void session__values(const struct session *session, const struct tracked_row *row,
+		     int64_t *ret_values);
+
 /* session_labels.c: from rows to the profile. */
+/* The `thread id` label of a thread, as a string id. */
+uint32_t session__thread_id(struct profile *profile, const struct tracked_thread *thread);
 void session__flush_thread(struct session *session, struct tracked_process *process,
 			   struct tracked_thread *thread);
 /* Puts CPU of lost events into the profile; once a process, when its counters are final. */

@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/utsname.h>
 
@@ -55,50 +56,104 @@ static uint32_t comm_text(struct profile *profile, const char *comm)
 	return profile__string(profile, text, length);
 }
 
-static uint32_t row_labels(struct session *session, const struct tracked_process *process,
-			   const struct tracked_thread *thread, const struct tracked_row *row)
+/* What is the same for all samples of a process. */
+static void add_process(struct labels *labels, const struct tracked_process *process)
 {
-	struct labels labels = { .profile = session->profile };
-	uint32_t name = row->key.name;
 	char text[sizeof(process->found.comm) + 32];
+
+	snprintf(text, sizeof(text), "%s (%d)", process->found.comm, process->found.pid);
+	add_text(labels, "process", profile__cstring(labels->profile, text));
+	add_number(labels, "pid", process->found.pid);
+	if (process->found.runtime)
+		add_text(labels, "ruby",
+			 profile__cstring(labels->profile, process->found.runtime->version));
+	add_name(labels, "container_id", process->container.id);
+	add_name(labels, "service", process->container.service);
+}
+
+static void add_thread(struct labels *labels, const struct tracked_process *process,
+		       const struct tracked_thread *thread, const struct tracked_row *row)
+{
+	uint32_t name = row->key.name;
 
 	if (name == PROFILE_NONE)
 		name = tracked_process__thread_name(process, thread);
 	if (name == PROFILE_NONE)
-		name = comm_text(session->profile, thread->comm);
+		name = comm_text(labels->profile, thread->comm);
+	add_text(labels, "thread id", session__thread_id(labels->profile, thread));
+	add_text(labels, "thread name", name);
+	if (row->key.ractor)
+		add_number(labels, "ractor id", row->key.ractor);
+}
+
+static void add_gc(struct labels *labels, const struct tracked_row *row)
+{
+	struct profile *profile = labels->profile;
+
+	add_text(labels, "thread id", profile__cstring(profile, "GC"));
+	add_text(labels, "thread name", profile__cstring(profile, "Garbage Collection"));
+	add_text(labels, "event", profile__cstring(profile, "gc"));
+	add_text(labels, "gc source", row->key.gc_source);
+	if (row->key.name != PROFILE_NONE)
+		add_text(labels, "gc thread", row->key.name);
+}
+
+static uint32_t row_labels(struct session *session, const struct tracked_process *process,
+			   const struct tracked_thread *thread, const struct tracked_row *row)
+{
+	struct labels labels = { .profile = session->profile };
+	const struct tracked_row_key *key = &row->key;
+
+	if (key->kind == TRACKED_GC)
+		add_gc(&labels, row);
+	else
+		add_thread(&labels, process, thread, row);
+	add_process(&labels, process);
+	if (key->kind == TRACKED_WAIT)
+		add_text(&labels, "state", key->state);
+	else if (key->kind != TRACKED_OVERHEAD)
+		add_text(&labels, "state", profile__cstring(session->profile, "had cpu"));
+	else
+		add_number(&labels, "profiler overhead", 1);
+	if (key->kind == TRACKED_WAIT && key->holder != PROFILE_NONE)
+		add_text(&labels, "gvl holder", key->holder);
+	if (key->time_ns)
+		add_number(&labels, "end_timestamp_ns",
+			   (int64_t)(key->time_ns + session->boot_offset_ns));
+	if (key->omitted)
+		add_number(&labels, "omitted frames", key->omitted);
+	return profile__label_set(session->profile, labels.labels, labels.count);
+}
+
+uint32_t session__thread_id(struct profile *profile, const struct tracked_thread *thread)
+{
+	char text[32];
+
 	/* The object id is not read yet, and reading it must not assign one. */
 	snprintf(text, sizeof(text), "%" PRIu32 " (-1)", thread->tid);
-	add_text(&labels, "thread id", profile__cstring(session->profile, text));
-	add_text(&labels, "thread name", name);
-	snprintf(text, sizeof(text), "%s (%d)", process->found.comm, process->found.pid);
-	add_text(&labels, "process", profile__cstring(session->profile, text));
-	add_number(&labels, "pid", process->found.pid);
-	if (process->found.runtime)
-		add_text(&labels, "ruby",
-			 profile__cstring(session->profile, process->found.runtime->version));
-	add_name(&labels, "container_id", process->container.id);
-	add_name(&labels, "service", process->container.service);
-	if (row->key.ractor)
-		add_number(&labels, "ractor id", row->key.ractor);
-	if (row->key.omitted)
-		add_number(&labels, "omitted frames", row->key.omitted);
-	return profile__label_set(session->profile, labels.labels, labels.count);
+	return profile__cstring(profile, text);
 }
 
 void session__flush_thread(struct session *session, struct tracked_process *process,
 			   struct tracked_thread *thread)
 {
-	struct tracked_row *row;
+	struct tracked_row *row, *next;
 
-	for (row = thread->rows; row; row = row->hh.next) {
-		int64_t values[PROFILE_MAX_TYPES] = { row->samples, row->cpu_ns };
+	session__share_waits(session, thread);
+	HASH_ITER (hh, thread->rows, row, next) {
+		const struct tracked_values *had = &row->values;
+		int64_t values[PROFILE_MAX_TYPES] = { 0 };
 
-		if (!row->samples && !row->cpu_ns)
+		session__values(session, row, values);
+		if (had->samples || had->cpu_ns || had->wall_ns)
+			profile__add(session->profile, row->key.stack,
+				     row_labels(session, process, thread, row), values);
+		if (row->key.time_ns) {
+			HASH_DEL(thread->rows, row);
+			free(row);
 			continue;
-		profile__add(session->profile, row->key.stack,
-			     row_labels(session, process, thread, row), values);
-		row->samples = 0;
-		row->cpu_ns = 0;
+		}
+		row->values = (struct tracked_values){ 0 };
 	}
 }
 
@@ -114,12 +169,16 @@ void session__flush_lost(struct session *session, struct tracked_process *proces
 	const struct tracked_row_key key = {
 		.stack = session->stack_not_sampled,
 		.name = PROFILE_NONE,
+		.holder = PROFILE_NONE,
+	};
+	const struct tracked_values values = {
+		.cpu_ns = (int64_t)process->counters.lost_cpu_ns,
 	};
 
 	if (!process->counters.lost_cpu_ns)
 		return;
 	process->errors[RBPROF_E_CPU_UNATTRIBUTED]++;
-	tracked_thread__add(&lost, &key, 0, (int64_t)process->counters.lost_cpu_ns);
+	tracked_thread__add(&lost, &key, &values);
 	session__flush_thread(session, process, &lost);
 	process->forgotten_samples_cpu_ns += process->counters.lost_cpu_ns;
 	process->counters.lost_cpu_ns = 0;
@@ -141,6 +200,7 @@ void session__flush(struct session *session)
 				process->errors[RBPROF_E_THREAD_NAME]++;
 			session__flush_thread(session, process, thread);
 		}
+		session__flush_gc(session, process);
 		session__flush_lost(session, process);
 	}
 }
@@ -203,7 +263,7 @@ struct profile *session__profile(struct session *session, const char *command_li
 	info->duration_ns = (int64_t)(session->stop_ns - session->start_ns);
 	info->period = 1000000000 / session->options->frequency_hz;
 	info->period_type = (struct profile_type){ "cpu-time", "nanoseconds" };
-	info->default_type = 1;
+	info->default_type = session->types[SESSION_CPU] > 0 ? 1 : 0;
 	if (session->executable[0]) {
 		utf8__clean(session->executable, strlen(session->executable), path,
 			    UTF8_LIMIT_PATH);

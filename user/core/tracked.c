@@ -49,6 +49,9 @@ void tracked_process__free(struct tracked_process *process)
 		tracked_thread__clear(thread);
 		free(thread);
 	}
+	if (process->gc.rows)
+		tracked_thread__clear(process->gc.rows);
+	free(process->gc.rows);
 	free(process);
 }
 
@@ -86,6 +89,37 @@ uint64_t tracked_process__samples_cpu_ns(const struct tracked_process *process)
 		sum += thread->samples_cpu_ns;
 	for (thread = process->ended; thread; thread = thread->hh.next)
 		sum += thread->samples_cpu_ns;
+	return sum;
+}
+
+uint64_t tracked_process__gc_ns(const struct tracked_process *process)
+{
+	const struct tracked_gc *gc = &process->gc;
+
+	return gc->probed_ns + process->counters.gc.cpu_ns + gc->moved_ns;
+}
+
+uint64_t tracked_process__overhead_ns(const struct tracked_process *process)
+{
+	const struct tracked_thread *thread;
+	uint64_t sum = process->forgotten_overhead_ns;
+
+	for (thread = process->threads; thread; thread = thread->hh.next)
+		sum += thread->overhead_ns;
+	for (thread = process->ended; thread; thread = thread->hh.next)
+		sum += thread->overhead_ns;
+	return sum;
+}
+
+uint64_t tracked_process__wall_ns(const struct tracked_process *process)
+{
+	const struct tracked_thread *thread;
+	uint64_t sum = process->forgotten_wall_ns;
+
+	for (thread = process->threads; thread; thread = thread->hh.next)
+		sum += thread->wall_ns;
+	for (thread = process->ended; thread; thread = thread->hh.next)
+		sum += thread->wall_ns;
 	return sum;
 }
 
@@ -166,7 +200,7 @@ uint32_t tracked_process__thread_name(const struct tracked_process *process,
 }
 
 int tracked_thread__add(struct tracked_thread *thread, const struct tracked_row_key *key,
-			int64_t samples, int64_t cpu_ns)
+			const struct tracked_values *values)
 {
 	struct tracked_row *row;
 
@@ -178,31 +212,63 @@ int tracked_thread__add(struct tracked_thread *thread, const struct tracked_row_
 		row->key = *key;
 		HASH_ADD(hh, thread->rows, key, sizeof(row->key), row);
 	}
-	row->samples += samples;
-	row->cpu_ns += cpu_ns;
-	thread->samples += (uint64_t)samples;
-	thread->samples_cpu_ns += (uint64_t)cpu_ns;
+	row->values.samples += values->samples;
+	row->values.cpu_ns += values->cpu_ns;
+	row->values.wall_ns += values->wall_ns;
+	row->values.ticks += values->ticks;
+	thread->off_ticks += values->ticks;
+	if (key->kind == TRACKED_CPU) {
+		thread->samples += (uint64_t)values->samples;
+		thread->samples_cpu_ns += (uint64_t)values->cpu_ns;
+	}
 	return 0;
+}
+
+int tracked_thread__share_waits(struct tracked_thread *thread, const struct tracked_row_key *unread)
+{
+	struct tracked_values rest = { .wall_ns = (int64_t)thread->off_ns };
+	uint64_t ticks = 0, shared = 0, until;
+	struct tracked_row *row;
+	int error = 0;
+
+	for (row = thread->rows; row && thread->off_ticks; row = row->hh.next) {
+		if (!row->values.ticks)
+			continue;
+		/* From the running sums, so that no nanosecond is lost in rounding. */
+		ticks += row->values.ticks;
+		until = (uint64_t)((unsigned __int128)thread->off_ns * ticks / thread->off_ticks);
+		row->values.wall_ns += (int64_t)(until - shared);
+		row->values.ticks = 0;
+		shared = until;
+	}
+	if (!thread->off_ticks && thread->off_ns)
+		error = tracked_thread__add(thread, unread, &rest);
+	thread->off_ns = 0;
+	thread->off_ticks = 0;
+	return error;
 }
 
 static uint64_t take_back(struct tracked_row *row, uint64_t excess)
 {
-	uint64_t part = row->cpu_ns > 0 ? (uint64_t)row->cpu_ns : 0;
+	uint64_t part = row->values.cpu_ns > 0 ? (uint64_t)row->values.cpu_ns : 0;
 
+	if (row->key.kind != TRACKED_CPU)
+		return 0;
 	if (part > excess)
 		part = excess;
-	row->cpu_ns -= (int64_t)part;
+	row->values.cpu_ns -= (int64_t)part;
 	return part;
 }
 
 uint64_t tracked_thread__settle(struct tracked_thread *thread)
 {
 	uint64_t kernel = tracked_thread__kernel_cpu_ns(thread), excess, taken = 0;
+	uint64_t told = thread->samples_cpu_ns + thread->gc_cpu_ns + thread->overhead_ns;
 	struct tracked_row *row;
 
-	if (!thread->has_kernel_cpu || thread->samples_cpu_ns <= kernel)
+	if (!thread->has_kernel_cpu || told <= kernel)
 		return 0;
-	excess = thread->samples_cpu_ns - kernel;
+	excess = told - kernel;
 	for (row = thread->rows; row; row = row->hh.next) {
 		if (row->key.stack == thread->last_stack)
 			taken += take_back(row, excess - taken);
@@ -216,7 +282,7 @@ uint64_t tracked_thread__settle(struct tracked_thread *thread)
 uint64_t tracked_thread__kernel_cpu_ns(const struct tracked_thread *thread)
 {
 	if (!thread->has_kernel_cpu)
-		return thread->samples_cpu_ns;
+		return thread->samples_cpu_ns + thread->gc_cpu_ns + thread->overhead_ns;
 	return thread->kernel_total_ns - thread->kernel_start_ns;
 }
 
@@ -234,5 +300,7 @@ void tracked_process__end_thread(struct tracked_process *process, struct tracked
 	process->forgotten_threads++;
 	process->forgotten_samples_cpu_ns += thread->samples_cpu_ns;
 	process->forgotten_kernel_cpu_ns += tracked_thread__kernel_cpu_ns(thread);
+	process->forgotten_overhead_ns += thread->overhead_ns;
+	process->forgotten_wall_ns += thread->wall_ns;
 	free(thread);
 }

@@ -18,17 +18,46 @@
 #include "../ruby/names.h"
 #include "../util/memory.h"
 
-/* What one thread used on one stack under one name. */
-struct tracked_row {
-	struct tracked_row_key {
-		uint32_t stack;
-		uint32_t name; /* string id; PROFILE_NONE: the one last known */
-		uint32_t omitted;
-		uint32_t ractor; /* id; 0: the main one, or none */
-	} key;
+enum tracked_kind {
+	TRACKED_CPU = 0,
+	TRACKED_WAIT,
+	TRACKED_GC, /* of the thread whose step gave the stack */
+	TRACKED_OVERHEAD,
+};
+
+/* What one thread did on one stack under one name. */
+struct tracked_row_key {
+	uint32_t kind; /* enum tracked_kind */
+	uint32_t stack;
+	uint32_t name; /* string id; PROFILE_NONE: the one last known */
+	uint32_t omitted;
+	uint32_t ractor;    /* id; 0: the main one, or none */
+	uint32_t state;	    /* WAIT: string id */
+	uint32_t holder;    /* WAIT: string id of the GVL holder's name, or PROFILE_NONE */
+	uint32_t gc_info;   /* GC: see ../ruby/gc_info.h */
+	uint32_t gc_source; /* GC: string id */
+	uint32_t reserved;
+	uint64_t time_ns; /* of the timeline: CLOCK_MONOTONIC; 0: there is none */
+};
+
+struct tracked_values {
 	int64_t samples;
 	int64_t cpu_ns;
+	int64_t wall_ns;
+	uint64_t ticks; /* WAIT: shares in the thread's time off the CPU */
+};
+
+struct tracked_row {
+	struct tracked_row_key key;
+	struct tracked_values values;
 	UT_hash_handle hh;
+};
+
+/* A stack that user space read while the thread slept: for that sleep alone. */
+struct tracked_read {
+	bool is_valid;
+	uint64_t switches; /* rbprof_wait.switches */
+	struct tracked_row_key key;
 };
 
 struct tracked_thread {
@@ -48,9 +77,18 @@ struct tracked_thread {
 	uint64_t ractor_thread; /* rb_thread_t for which ractor was read */
 	uint32_t ractor;
 
+	/* Time off the CPU that rows do not carry yet, and the sum of their ticks. */
+	uint64_t off_ns, off_ticks;
+	struct tracked_read read;
+
 	/* Balance: the kernel's figures are those of its own clock of the thread. */
 	uint64_t samples;
-	uint64_t samples_cpu_ns;
+	uint64_t samples_cpu_ns; /* without the next two */
+	uint64_t gc_cpu_ns;	 /* its steps of the collector, however they were found */
+	uint64_t gc_moved_ns;	 /* of these what was taken out of its samples here */
+	uint64_t overhead_ns;
+	uint64_t wall_ns;	    /* told, on and off the CPU */
+	uint64_t start_ns, last_ns; /* CLOCK_MONOTONIC; start 0: not known */
 	uint64_t kernel_start_ns, kernel_total_ns;
 	bool has_kernel_cpu;
 	UT_hash_handle hh;
@@ -67,6 +105,25 @@ enum tracked_proof {
 	TRACKED_UNPROVEN = 0, /* the VM is not up yet */
 	TRACKED_PROVEN,
 	TRACKED_REFUSED, /* found.error says why; accounted for only */
+};
+
+/* The collector of one process: steps that are added up to one sample. */
+struct tracked_gc {
+	uint64_t cpu_ns, wall_ns; /* since the last flush */
+	uint64_t probed_ns;	  /* CPU of all steps that probes told of */
+	uint64_t samples, steps;
+	uint32_t info;
+	struct tracked_row_key kept; /* whose stack it is going to be; name: its `thread id` */
+	bool has_kept;
+	bool is_probed;	 /* there are probes on its runtime */
+	bool is_partial; /* ... but not all of them in this process */
+	bool has_clock;	 /* the VM has a clock of its own */
+
+	/* The VM's clock at a moment from which on what it says is told by us, and what was. */
+	bool has_base;
+	uint64_t clock_base_ns, probed_base_ns, moved_ns;
+	uint64_t clock_first_ns, clock_last_ns; /* over the recording, for the balance sheet */
+	struct tracked_thread *rows;		/* all its rows */
 };
 
 struct tracked_process {
@@ -88,9 +145,11 @@ struct tracked_process {
 	struct tracked_thread *ended;	/* those kept for the balance sheet, in a list by hh.next */
 	uint32_t ended_count;
 	struct tracked_name *vm_names;
+	struct tracked_gc gc;
 
 	/* Sums of threads that are no longer kept. */
 	uint64_t forgotten_samples_cpu_ns, forgotten_kernel_cpu_ns, forgotten_threads;
+	uint64_t forgotten_overhead_ns, forgotten_wall_ns;
 
 	bool has_cpu_at_start; /* the process CPU clock, when profiling of it began */
 	uint64_t cpu_at_start_ns;
@@ -116,6 +175,9 @@ void tracked_process__errors(const struct tracked_process *process, uint64_t *re
 
 /* Sums over its threads. */
 uint64_t tracked_process__samples_cpu_ns(const struct tracked_process *process);
+uint64_t tracked_process__gc_ns(const struct tracked_process *process);
+uint64_t tracked_process__overhead_ns(const struct tracked_process *process);
+uint64_t tracked_process__wall_ns(const struct tracked_process *process);
 uint64_t tracked_process__kernel_cpu_ns(const struct tracked_process *process);
 
 /* The thread, made if it is new; NULL if memory ran out. */
@@ -130,7 +192,13 @@ uint32_t tracked_process__thread_name(const struct tracked_process *process,
 
 /* Adds to the thread's row. 0 or -ENOMEM. */
 int tracked_thread__add(struct tracked_thread *thread, const struct tracked_row_key *key,
-			int64_t samples, int64_t cpu_ns);
+			const struct tracked_values *values);
+/*
+ * Shares the time off the CPU among the thread's waits in proportion to their ticks; unread: the
+ * row for what no tick fell into. 0 or -ENOMEM.
+ */
+int tracked_thread__share_waits(struct tracked_thread *thread,
+				const struct tracked_row_key *unread);
 /*
  * Takes back what samples carry beyond the kernel's final figure (an estimate that overshot and
  * was never paid back), from the row of the last stack first. Returns the ns taken back.

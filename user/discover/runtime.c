@@ -405,8 +405,12 @@ static int check_layout(struct analysis *analysis)
 	correct(&layout->vm__objspace, code->vm_objspace);
 	correct(&layout->objspace__flags, code->objspace_flags);
 	if (code->objspace_count >= 0 && code->objspace_count != layout->objspace__profile_count) {
-		/* Its neighbour has moved as well, nobody says how far. */
+		/* Its neighbours have moved as well, nobody says how far. */
 		layout->objspace__profile_major_gc_count = RUBY_NO_FIELD;
+		layout->objspace__latest_gc_info = RUBY_NO_FIELD;
+		layout->objspace__total_time = RUBY_NO_FIELD;
+		layout->objspace__marking_time = RUBY_NO_FIELD;
+		layout->objspace__sweeping_time = RUBY_NO_FIELD;
 		correct(&layout->objspace__profile_count, code->objspace_count);
 	}
 	return 0;

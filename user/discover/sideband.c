@@ -144,6 +144,9 @@ static void handle_mmap2(struct sideband *sideband, const struct record_mmap2 *r
 		.path = record->path,
 	};
 
+	/* Not of our pid namespace: 0, or -1 when it has ended. */
+	if ((pid_t)record->pid <= 0)
+		return;
 	/* Not files: [vdso], //anon and the like. */
 	if (record->header.size <= sizeof(*record) || !memchr(record->path, '\0', room) ||
 	    record->path[0] != '/' || record->path[1] == '/' || !record->inode)

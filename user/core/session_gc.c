@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* The collector's samples: steps that are added up, and whose stack they fall on. */
+#include "session_internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const char probe[] = "probe", clock_source[] = "vm clock", sampled[] = "sampled";
+
+/* The stack with the collector as its leaf. */
+static uint32_t gc_stack(struct session *session, uint32_t stack)
+{
+	struct profile_stack frames = profile__stack_at(session->profile, stack);
+
+	if (!session->options->max_frames)
+		return session->stack_none;
+	if (session->options->no_gc_stack || frames.count > RBPROF_MAX_FRAMES)
+		return session->stack_gc;
+	session->scratch[0] = session->frame_gc;
+	memcpy(session->scratch + 1, frames.frames, frames.count * sizeof(*frames.frames));
+	return profile__stack(session->profile, session->scratch, frames.count + 1);
+}
+
+static struct tracked_thread *rows_of(struct tracked_process *process)
+{
+	if (!process->gc.rows)
+		process->gc.rows = calloc(1, sizeof(*process->gc.rows));
+	return process->gc.rows;
+}
+
+/* One sample. */
+static void add(struct tracked_process *process, const struct tracked_row_key *key, uint64_t cpu_ns,
+		uint64_t wall_ns)
+{
+	struct tracked_values values = {
+		.samples = 1,
+		.cpu_ns = (int64_t)cpu_ns,
+		.wall_ns = (int64_t)(wall_ns > cpu_ns ? wall_ns : cpu_ns),
+	};
+	struct tracked_thread *rows = rows_of(process);
+
+	if (rows)
+		tracked_thread__add(rows, key, &values);
+	process->gc.samples++;
+}
+
+static void flush(struct session *session, struct tracked_process *process, uint64_t time_ns)
+{
+	struct tracked_gc *gc = &process->gc;
+	struct tracked_row_key key = {
+		.kind = TRACKED_GC,
+		.stack = session->options->max_frames ? session->stack_gc : session->stack_none,
+		.name = PROFILE_NONE,
+		.holder = PROFILE_NONE,
+	};
+
+	if (!gc->cpu_ns && !gc->wall_ns)
+		return;
+	if (gc->has_kept)
+		key = gc->kept;
+	key.gc_info = gc->info;
+	key.gc_source = profile__cstring(session->profile, probe);
+	key.time_ns = session__time(session, time_ns);
+	add(process, &key, gc->cpu_ns, gc->wall_ns);
+	gc->cpu_ns = 0;
+	gc->wall_ns = 0;
+}
+
+void session__on_gc(struct session *session, struct tracked_process *process,
+		    struct tracked_thread *thread, const struct rbprof_sample *sample)
+{
+	struct tracked_gc *gc = &process->gc;
+	struct tracked_row_key key = { .kind = TRACKED_GC, .holder = PROFILE_NONE }, name = { 0 };
+
+	gc->cpu_ns += sample->cpu_delta_ns;
+	gc->wall_ns += sample->wall_delta_ns;
+	gc->steps += sample->gc_steps;
+	gc->probed_ns += sample->cpu_delta_ns;
+	gc->info = sample->gc_info;
+	if (sample->flags & RBPROF_SAMPLE_GC_STACK) {
+		key.stack =
+			gc_stack(session, session__stack(session, process, sample, &key.omitted));
+		key.name = session__thread_id(session->profile, thread);
+		session__name(session, process, thread, sample, &name);
+		gc->kept = key;
+		gc->has_kept = true;
+	}
+	if (sample->flags & RBPROF_SAMPLE_GC_FLUSH)
+		flush(session, process, sample->event.time_ns);
+}
+
+/* What the VM's clock says beyond what was told already. */
+static uint64_t clock_rest(struct tracked_gc *gc, uint64_t clock_ns)
+{
+	uint64_t said, told;
+
+	if (!gc->clock_first_ns)
+		gc->clock_first_ns = clock_ns;
+	gc->clock_last_ns = clock_ns;
+	if (!gc->has_base) {
+		gc->has_base = true;
+		gc->clock_base_ns = clock_ns;
+		gc->probed_base_ns = gc->probed_ns + gc->moved_ns;
+	}
+	said = clock_ns - gc->clock_base_ns;
+	told = gc->probed_ns + gc->moved_ns - gc->probed_base_ns;
+	return said > told ? said - told : 0;
+}
+
+uint64_t session__gc_of_sample(struct session *session, struct tracked_process *process,
+			       struct tracked_thread *thread, const struct rbprof_sample *sample,
+			       uint32_t stack)
+{
+	const bool has_gvl = sample->flags & RBPROF_SAMPLE_HAS_GVL;
+	struct tracked_gc *gc = &process->gc;
+	uint64_t cpu = sample->cpu_delta_ns, part;
+	struct tracked_row_key key = {
+		.kind = TRACKED_GC,
+		.stack = session->options->max_frames ? session->stack_gc : session->stack_none,
+		.name = PROFILE_NONE,
+		.holder = PROFILE_NONE,
+		.gc_info = sample->gc_info,
+		.time_ns = session__time(session, sample->event.time_ns),
+	};
+
+	gc->is_partial |= (sample->flags & RBPROF_SAMPLE_GC_PARTIAL) != 0;
+	if (!session->options->gc || !has_gvl || (gc->is_probed && !gc->is_partial))
+		return cpu;
+	if (sample->vm_gc_ns) {
+		part = clock_rest(gc, sample->vm_gc_ns);
+		key.gc_source = profile__cstring(session->profile, clock_source);
+	} else if (sample->gc.flags & RUBY_GC_DURING_GC &&
+		   !(sample->flags & RBPROF_SAMPLE_IN_STEP)) {
+		part = cpu;
+		key.gc_source = profile__cstring(session->profile, sampled);
+		key.stack = gc_stack(session, stack);
+		key.name = session__thread_id(session->profile, thread);
+	} else {
+		return cpu;
+	}
+	if (part > cpu)
+		part = cpu;
+	if (!part)
+		return cpu;
+	gc->moved_ns += part;
+	thread->gc_moved_ns += part;
+	thread->gc_cpu_ns += part;
+	add(process, &key, part, part);
+	return cpu - part;
+}
+
+const char *session__gc_source(const struct session *session, const struct tracked_process *process)
+{
+	const struct tracked_gc *gc = &process->gc;
+
+	if (!session->options->gc)
+		return "none";
+	if (!gc->is_probed)
+		return gc->has_clock ? clock_source : sampled;
+	if (!gc->is_partial)
+		return probe;
+	return gc->has_clock ? "probe and vm clock" : "probe and sampled";
+}
+
+void session__flush_gc(struct session *session, struct tracked_process *process)
+{
+	struct tracked_gc *gc = &process->gc;
+
+	/* What the kernel side had added up but not told. */
+	gc->cpu_ns += process->counters.gc.cpu_ns;
+	gc->wall_ns += process->counters.gc.wall_ns;
+	gc->probed_ns += process->counters.gc.cpu_ns;
+	process->counters.gc.cpu_ns = 0;
+	process->counters.gc.wall_ns = 0;
+	flush(session, process, process->last_ns);
+	if (gc->rows)
+		session__flush_thread(session, process, gc->rows);
+}

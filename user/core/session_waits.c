@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Threads off their CPU: where, why and how long they wait. */
+#include "session_internal.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "wait_read.h"
+#include "wait_state.h"
+
+#define ASK_PAUSE_NS 100000000ULL
+#define ASK_COST     50 /* at most one part in so many of our time goes into asking */
+#define MAX_ASKS     65536
+
+static uint32_t state_of(struct session *session, const struct rbprof_wait *wait, uint32_t flags,
+			 uint32_t stack)
+{
+	const char *names[WAIT_STATE_NAMES];
+	size_t count = wait_state__names(session->profile, stack, names);
+
+	return profile__cstring(session->profile, wait_state__of(wait, flags, names, count));
+}
+
+/* The name of the thread that has the GVL, if it is one that we know. */
+static uint32_t holder_of(const struct tracked_process *process, uint64_t owner)
+{
+	const struct tracked_thread *thread;
+
+	if (!owner)
+		return PROFILE_NONE;
+	for (thread = process->threads; thread; thread = thread->hh.next) {
+		if (thread->name_thread == owner)
+			return tracked_process__thread_name(process, thread);
+	}
+	return PROFILE_NONE;
+}
+
+/* Fills what tells waits apart: the stack, the state, and who is in the way. */
+static void describe(struct session *session, struct tracked_process *process,
+		     struct tracked_thread *thread, const struct rbprof_sample *sample,
+		     uint32_t flags, struct tracked_row_key *key)
+{
+	static const char gvl[] = "waiting for gvl";
+
+	session__name(session, process, thread, sample, key);
+	key->state = state_of(session, &sample->wait, flags, key->stack);
+	key->holder = PROFILE_NONE;
+	if (!strcmp(profile__text(session->profile, key->state), gvl))
+		key->holder = holder_of(process, sample->wait.gvl_owner);
+}
+
+void session__on_stack(struct session *session, struct tracked_process *process,
+		       struct tracked_thread *thread, const struct rbprof_sample *sample)
+{
+	struct tracked_row_key key = { 0 };
+
+	/* Its names are proved now; the event that tells of the wait names it by its hash. */
+	session__stack(session, process, sample, &key.omitted);
+	session__name(session, process, thread, sample, &key);
+}
+
+/* The key of a wait's ticks: of the sleep itself, or of the time from its end to the CPU. */
+static void key_of_wait(struct session *session, struct tracked_process *process,
+			struct tracked_thread *thread, const struct rbprof_sample *sample,
+			uint32_t flags, struct tracked_row_key *ret_key)
+{
+	struct tracked_row_key key = { .kind = TRACKED_WAIT, .holder = PROFILE_NONE };
+	const bool is_runnable = flags & RBPROF_SAMPLE_RUNNABLE;
+	const bool is_weak = sample->flags & (RBPROF_SAMPLE_NOT_READ | RBPROF_SAMPLE_NO_EC);
+
+	if (is_weak && thread->read.is_valid && thread->read.switches == sample->wait.switches) {
+		key = thread->read.key;
+		if (is_runnable)
+			key.state = state_of(session, &sample->wait, flags, key.stack);
+	} else if (sample->flags & RBPROF_SAMPLE_NOT_READ) {
+		key.stack = session->stack_not_read;
+		key.name = PROFILE_NONE;
+		key.state = state_of(session, &sample->wait, flags, key.stack);
+	} else {
+		key.stack = session__stack(session, process, sample, &key.omitted);
+		describe(session, process, thread, sample, flags, &key);
+		if (thread->last_stack == PROFILE_NONE) {
+			thread->last_stack = key.stack;
+			thread->last_omitted = key.omitted;
+		}
+	}
+	if (!session->options->max_frames)
+		key.stack = session->stack_none;
+	key.time_ns = session__time(session, sample->event.time_ns);
+	*ret_key = key;
+}
+
+void session__on_wait(struct session *session, struct tracked_process *process,
+		      struct tracked_thread *thread, const struct rbprof_sample *sample)
+{
+	const uint32_t runnable = RBPROF_SAMPLE_RUNNABLE | RBPROF_SAMPLE_THROTTLED;
+	struct tracked_values values = { .samples = 1, .ticks = sample->wait.ticks };
+	struct tracked_row_key key;
+
+	thread->wall_ns += sample->wall_delta_ns;
+	thread->off_ns += sample->wall_delta_ns;
+	if (values.ticks) {
+		key_of_wait(session, process, thread, sample, sample->flags & ~runnable, &key);
+		tracked_thread__add(thread, &key, &values);
+		values.samples = 0;
+	}
+	if (sample->wait.late_ticks) {
+		values.ticks = sample->wait.late_ticks;
+		key_of_wait(session, process, thread, sample,
+			    sample->flags | RBPROF_SAMPLE_RUNNABLE, &key);
+		tracked_thread__add(thread, &key, &values);
+	}
+}
+
+void session__share_waits(struct session *session, struct tracked_thread *thread)
+{
+	const struct tracked_row_key unread = {
+		.kind = TRACKED_WAIT,
+		.stack = session->options->max_frames ? session->stack_not_read
+						      : session->stack_none,
+		.name = PROFILE_NONE,
+		.state = profile__cstring(session->profile, "unknown"),
+		.holder = PROFILE_NONE,
+		.time_ns = session__time(session, thread->last_ns),
+	};
+
+	tracked_thread__share_waits(thread, &unread);
+}
+
+void session__add_unknown(struct session *session, struct tracked_thread *thread,
+			  const struct rbprof_clock *clock)
+{
+	const struct tracked_row_key key = {
+		.kind = TRACKED_WAIT,
+		.stack = session->stack_not_known,
+		.name = PROFILE_NONE,
+		.state = profile__cstring(session->profile, "unknown"),
+		.holder = PROFILE_NONE,
+		.time_ns = session__time(session, clock->event.time_ns),
+	};
+	const struct tracked_values values = { .wall_ns = (int64_t)clock->off_delta_ns };
+
+	if (values.wall_ns)
+		tracked_thread__add(thread, &key, &values);
+}
+
+/* ---- threads that sleep since before they were seen ---- */
+
+void session__on_ask(struct session *session, const struct rbprof_sample *sample)
+{
+	struct session_ask *asks = session->asks;
+
+	if (session->ask_count == session->ask_room) {
+		size_t room = session->ask_room ? session->ask_room * 2 : 64;
+
+		asks = room > MAX_ASKS ? NULL : reallocarray(asks, room, sizeof(*asks));
+		if (!asks)
+			return;
+		session->asks = asks;
+		session->ask_room = room;
+	}
+	asks[session->ask_count++] = (struct session_ask){
+		.serial = sample->event.serial,
+		.tid = sample->event.tid,
+		.switches = sample->wait.switches,
+	};
+}
+
+static void keep_reading(struct session *session, struct tracked_process *process, uint32_t tid,
+			 const struct wait_reading *reading)
+{
+	struct tracked_thread *thread = tracked_process__thread(process, tid);
+	struct rbprof_sample sample = {
+		.event = { .serial = process->serial, .tid = tid },
+		.gc = reading->gc,
+		.flags = reading->flags,
+		.thread = reading->thread,
+		.thread_name = reading->thread_name,
+		.wait = reading->wait,
+	};
+	struct tracked_row_key key = {
+		.kind = TRACKED_WAIT,
+		.stack = reading->stack,
+		.omitted = reading->omitted,
+	};
+
+	if (!thread)
+		return;
+	describe(session, process, thread, &sample, sample.flags, &key);
+	thread->read.is_valid = true;
+	thread->read.switches = reading->wait.switches;
+	thread->read.key = key;
+	if (thread->last_stack == PROFILE_NONE) {
+		thread->last_stack = key.stack;
+		thread->last_omitted = key.omitted;
+	}
+}
+
+/* Reads those of one process, which follow each other in the list. Returns how many. */
+static size_t read_process(struct session *session, const struct session_ask *asks, size_t count)
+{
+	struct tracked_process *process = session__find(session, asks->serial);
+	struct wait_reader *reader = NULL;
+	struct wait_reading reading;
+	size_t i;
+
+	if (process && !process->has_ended && !process->is_exiting && !process->is_placeholder &&
+	    session__has_names(session, process)) {
+		const struct wait_source source = {
+			.memory = process->memory,
+			.names = process->names,
+			.profile = session->profile,
+			.layout = &process->found.runtime->layout,
+			.vm_ptr_address = ruby_process__vm_ptr(&process->found),
+			.pid = process->found.pid,
+			.max_frames = session->options->max_frames,
+		};
+
+		wait_reader__open(&source, &reader);
+	}
+	for (i = 0; i < count && asks[i].serial == asks->serial; i++) {
+		if (reader && !wait_reader__read(reader, (pid_t)asks[i].tid, &reading))
+			keep_reading(session, process, asks[i].tid, &reading);
+	}
+	wait_reader__close(reader);
+	return i;
+}
+
+void session__read_waits(struct session *session)
+{
+	uint64_t now = session__now_ns(), after;
+	size_t at;
+
+	if (!session->options->wall || !session->start_ns || now < session->asked_ns)
+		return;
+	programs__ask_waits(session->programs);
+	programs__consume(session->programs);
+	for (at = 0; at < session->ask_count;)
+		at += read_process(session, &session->asks[at], session->ask_count - at);
+	session->ask_count = 0;
+	after = session__now_ns();
+	session->asked_ns = now + (after - now) * ASK_COST;
+	if (session->asked_ns < now + ASK_PAUSE_NS)
+		session->asked_ns = now + ASK_PAUSE_NS;
+}
