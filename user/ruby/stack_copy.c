@@ -270,8 +270,8 @@ static int copy_once(struct copy *copy)
 			    copy->values.size);
 }
 
-/* A word of what was copied, or of a page that was read; 0: it is in neither. */
-static uint64_t copied_word(const struct copy *copy, uint64_t address)
+/* A word of what was copied, or of one of the first pages, which were read; 0: it is in neither. */
+static uint64_t copied_word(const struct copy *copy, uint64_t address, size_t pages)
 {
 	const struct memory_range range = { .address = address, .size = 8 };
 	size_t page;
@@ -279,7 +279,7 @@ static uint64_t copied_word(const struct copy *copy, uint64_t address)
 	if (part_has(&copy->values, &range))
 		return word_at(copy->values.bytes, address - copy->values.address);
 	page = find_page(copy, address & ~(uint64_t)(PAGE_BYTES - 1));
-	return page == copy->page_count || address % 8
+	return page >= pages || address % 8
 		       ? 0
 		       : word_at(copy->pages[page].bytes, address % PAGE_BYTES);
 }
@@ -305,11 +305,11 @@ static void prefetch(struct copy *copy, uint32_t max_frames)
 			uint64_t entry;
 
 			ep = word_at(copy->frames.bytes, i * layout->cfp__sizeof + layout->cfp__ep);
-			entry = copied_word(copy, ep + 8 * RUBY_ENV_INDEX_ME_CREF);
+			entry = copied_word(copy, ep + 8 * RUBY_ENV_INDEX_ME_CREF, first);
 			if (!entry || entry % 8)
 				continue;
 			if (level)
-				entry = copied_word(copy, entry + layout->cme__def) +
+				entry = copied_word(copy, entry + layout->cme__def, first) +
 					layout->def__method_serial;
 			want_page(copy, entry);
 		}
