@@ -123,7 +123,7 @@ int on_tick(struct bpf_perf_event_data *ctx)
 	sample_stack(process, state, scratch, c, thread_pointer);
 	gc_tick(state, &scratch->sample, c);
 	send_sample(task, scratch, state, process->serial, used, now, c);
-	clock_overhead(state, now);
+	clock_overhead(state, now, true);
 	return 0;
 }
 
@@ -131,9 +131,9 @@ SEC("tp_btf/sched_switch")
 int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_struct *next)
 {
 	struct thread_state *state;
-	u64 now = bpf_ktime_get_ns();
+	u64 began = bpf_ktime_get_ns(), now;
 
-	clock_calibrate(prev, next, now);
+	now = clock_calibrate(prev, next, began);
 	state = bpf_task_storage_get(&threads, prev, NULL, 0);
 	if (state)
 		wall_out(prev, state, preempt, now);
@@ -144,7 +144,7 @@ int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_stru
 		return 0;
 	wall_in(next, state, now);
 	/* The kernel's clock of the next task began before this program. */
-	clock_overhead(state, now);
+	clock_overhead(state, began, false);
 	return 0;
 }
 

@@ -61,7 +61,7 @@ static __always_inline void wall_start(struct task_struct *task, struct thread_s
 	state->off_since_ns = is_on ? 0 : now;
 	state->on_ns = 0;
 	state->off_ns = 0;
-	state->off_flags = task->__state ? 0 : RBPROF_SAMPLE_RUNNABLE;
+	state->off_flags = wait_is_runnable(task, false) ? RBPROF_SAMPLE_RUNNABLE : 0;
 	state->has_stack = 0;
 	state->asked = 0;
 	state->wait_class = 0;
@@ -147,13 +147,14 @@ static __always_inline void wall_out(struct task_struct *task, struct thread_sta
 		state->on_ns += now - state->on_since_ns;
 	state->on_since_ns = 0;
 	state->off_flags = 0;
-	if (preempt || !task->__state)
+	if (wait_is_runnable(task, preempt))
 		state->off_flags = RBPROF_SAMPLE_RUNNABLE |
 				   (wall_is_throttled(task) ? RBPROF_SAMPLE_THROTTLED : 0);
 	state->has_stack = 0;
 	state->run_delay_ns = task->sched_info.run_delay;
 	wall_pass(state, now);
-	state->wait_class = wait_class(task, state->off_flags) & (WALL_CLASSES - 1);
+	state->wait_class = wait_class(wait_call(task), state->off_flags & RBPROF_SAMPLE_RUNNABLE) &
+			    (WALL_CLASSES - 1);
 	length = state->lengths_us[state->wait_class] * 1000ULL;
 	if (config.flags & RBPROF_COLLECT_WALL && state->reads &&
 	    state->tick_ns - now <= 2 * length + WALL_NEAR_NS) {
@@ -274,8 +275,8 @@ static __always_inline void wall_ask(struct task_struct *task, struct thread_sta
 	struct rbprof_sample ask = {};
 
 	if (!(config.flags & RBPROF_COLLECT_WALL) || !state->serial || !state->off_since_ns ||
-	    state->has_stack || (state->asked == switches && switches) ||
-	    now - state->off_since_ns < WALL_ASK_AFTER_NS)
+	    (state->has_stack && !(state->wait.flags & RBPROF_SAMPLE_NO_EC)) ||
+	    (state->asked == switches && switches) || now - state->off_since_ns < WALL_ASK_AFTER_NS)
 		return;
 	ask.flags = RBPROF_SAMPLE_NO_EC | RBPROF_SAMPLE_NOT_READ;
 	ask.wait.switches = switches;

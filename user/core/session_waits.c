@@ -67,18 +67,16 @@ static void key_of_wait(struct session *session, struct tracked_process *process
 {
 	struct tracked_row_key key = { .kind = TRACKED_WAIT, .holder = PROFILE_NONE };
 	const bool is_runnable = flags & RBPROF_SAMPLE_RUNNABLE;
+	const bool is_weak = sample->flags & (RBPROF_SAMPLE_NOT_READ | RBPROF_SAMPLE_NO_EC);
 
-	if (sample->flags & RBPROF_SAMPLE_NOT_READ) {
+	if (is_weak && thread->read.is_valid && thread->read.switches == sample->wait.switches) {
+		key = thread->read.key;
+		if (is_runnable)
+			key.state = state_of(session, &sample->wait, flags, key.stack);
+	} else if (sample->flags & RBPROF_SAMPLE_NOT_READ) {
 		key.stack = session->stack_not_read;
 		key.name = PROFILE_NONE;
 		key.state = state_of(session, &sample->wait, flags, key.stack);
-		if (thread->read.is_valid && thread->read.switches == sample->wait.switches) {
-			uint32_t state = key.state;
-
-			key = thread->read.key;
-			if (is_runnable)
-				key.state = state;
-		}
 	} else {
 		key.stack = session__stack(session, process, sample, &key.omitted);
 		describe(session, process, thread, sample, flags, &key);
@@ -130,6 +128,23 @@ void session__share_waits(struct session *session, struct tracked_thread *thread
 	tracked_thread__share_waits(thread, &unread);
 }
 
+void session__add_unknown(struct session *session, struct tracked_thread *thread,
+			  const struct rbprof_clock *clock)
+{
+	const struct tracked_row_key key = {
+		.kind = TRACKED_WAIT,
+		.stack = session->stack_not_known,
+		.name = PROFILE_NONE,
+		.state = profile__cstring(session->profile, "unknown"),
+		.holder = PROFILE_NONE,
+		.time_ns = session__time(session, clock->event.time_ns),
+	};
+	const struct tracked_values values = { .wall_ns = (int64_t)clock->off_delta_ns };
+
+	if (values.wall_ns)
+		tracked_thread__add(thread, &key, &values);
+}
+
 /* ---- threads that sleep since before they were seen ---- */
 
 void session__on_ask(struct session *session, const struct rbprof_sample *sample)
@@ -159,6 +174,7 @@ static void keep_reading(struct session *session, struct tracked_process *proces
 	struct rbprof_sample sample = {
 		.event = { .serial = process->serial, .tid = tid },
 		.gc = reading->gc,
+		.flags = reading->flags,
 		.thread = reading->thread,
 		.thread_name = reading->thread_name,
 		.wait = reading->wait,
@@ -171,9 +187,9 @@ static void keep_reading(struct session *session, struct tracked_process *proces
 
 	if (!thread)
 		return;
-	describe(session, process, thread, &sample, 0, &key);
+	describe(session, process, thread, &sample, sample.flags, &key);
 	thread->read.is_valid = true;
-	thread->read.switches = reading->switches;
+	thread->read.switches = reading->wait.switches;
 	thread->read.key = key;
 	if (thread->last_stack == PROFILE_NONE) {
 		thread->last_stack = key.stack;
@@ -190,10 +206,19 @@ static size_t read_process(struct session *session, const struct session_ask *as
 	size_t i;
 
 	if (process && !process->has_ended && !process->is_exiting && !process->is_placeholder &&
-	    session__has_names(session, process))
-		wait_reader__open(process->memory, process->names, &process->found.runtime->layout,
-				  ruby_process__vm_ptr(&process->found), process->found.pid,
-				  session->profile, session->options->max_frames, &reader);
+	    session__has_names(session, process)) {
+		const struct wait_source source = {
+			.memory = process->memory,
+			.names = process->names,
+			.profile = session->profile,
+			.layout = &process->found.runtime->layout,
+			.vm_ptr_address = ruby_process__vm_ptr(&process->found),
+			.pid = process->found.pid,
+			.max_frames = session->options->max_frames,
+		};
+
+		wait_reader__open(&source, &reader);
+	}
 	for (i = 0; i < count && asks[i].serial == asks->serial; i++) {
 		if (reader && !wait_reader__read(reader, (pid_t)asks[i].tid, &reading))
 			keep_reading(session, process, asks[i].tid, &reading);
