@@ -76,8 +76,9 @@ static __always_inline void gc_overhead(struct thread_state *state, u64 ns)
 	__sync_fetch_and_add(&state->excluded_ns, ns);
 }
 
-/* False: the hit is of nobody's that is profiled. */
-static __always_inline bool gc_hit(void *ctx, struct gc_hit *hit)
+/* False: the hit is of nobody's that is profiled. (Not inline: what it needs of the stack ends with
+ * it.) */
+static __noinline bool gc_hit(void *ctx, struct gc_hit *hit)
 {
 	u32 tgid;
 
@@ -133,7 +134,7 @@ static __always_inline void gc_give_up(struct rbprof_gc_sums *sums, const struct
 }
 
 /* At the end of a step, so that none is given up half. */
-static __always_inline void gc_watch(struct gc_hit *hit, const struct gc_pairs *pairs)
+static __noinline void gc_watch(struct gc_hit *hit, const struct gc_pairs *pairs)
 {
 	struct rbprof_gc_sums *sums = &hit->c->gc;
 	u64 elapsed = hit->now_ns - sums->window_ns;
@@ -286,7 +287,7 @@ static __always_inline void gc_send_stack(const struct gc_hit *hit, const struct
 }
 
 /* The same without a stack: the kept one stays. */
-static __always_inline void gc_send_plain(const struct gc_hit *hit, const struct gc_step *step)
+static __noinline void gc_send_plain(const struct gc_hit *hit, const struct gc_step *step)
 {
 	struct rbprof_sample *sample = NULL;
 
@@ -339,7 +340,7 @@ static __always_inline void gc_end(const struct gc_hit *hit, struct gc_step *ste
 	state->in_gc = 0;
 }
 
-static __always_inline void gc_add(struct gc_hit *hit, struct gc_step *step)
+static __noinline void gc_add(struct gc_hit *hit, struct gc_step *step)
 {
 	struct rbprof_gc_sums *sums = &hit->c->gc;
 

@@ -20,9 +20,9 @@ static __always_inline u64 sample_objspace(const struct rbprof_process *process,
 }
 
 /* State of the collector now: see struct rbprof_gc_state for what it proves. */
-static __always_inline void sample_gc(const struct rbprof_process *process,
-				      const struct ruby_layout *layout, struct thread_state *state,
-				      struct rbprof_gc_state *gc, struct rbprof_counters *c)
+static __noinline void sample_gc(const struct rbprof_process *process,
+				 const struct ruby_layout *layout, struct thread_state *state,
+				 struct rbprof_gc_state *gc, struct rbprof_counters *c)
 {
 	u32 again;
 
@@ -51,9 +51,9 @@ fault:
  * What tells of the collector where no probe does: its record of the latest collection, the VM's
  * own clock of it, and whether this thread is the one that may be in it.
  */
-static __always_inline void sample_collector(const struct ruby_layout *layout,
-					     const struct thread_state *state,
-					     struct rbprof_sample *sample)
+static __noinline void sample_collector(const struct ruby_layout *layout,
+					const struct thread_state *state,
+					struct rbprof_sample *sample)
 {
 	const bool is_vms = layout->vm__gvl_owner != RUBY_NO_FIELD;
 	u64 from = 0, owner = 0, sweeping = 0, objspace = state->objspace;
@@ -91,8 +91,8 @@ static __always_inline void sample_collector(const struct ruby_layout *layout,
  * native thread that Ruby keeps for later use still points to its last Ruby thread, whose
  * memory may be another's by now.
  */
-static __always_inline u32 sample_thread(const struct ruby_layout *layout, u64 thread_pointer,
-					 struct rbprof_sample *sample)
+static __noinline u32 sample_thread(const struct ruby_layout *layout, u64 thread_pointer,
+				    struct rbprof_sample *sample)
 {
 	u64 from = sample->thread, pthread, at = layout->th__thread_id;
 
