@@ -66,12 +66,24 @@ struct gc_step {
 	u32 flags; /* the objspace's */
 	u32 info;
 	bool replaces, flushes;
+	bool has_probes; /* what they cost is in it */
 };
 
-/* Our part of the thread's CPU, of which the kernel knows nothing. */
+/*
+ * Where the VM takes the time of its steps outside of our probes, it counts them as the
+ * collector's (3.1 and 3.2). So do we then: there is one figure for it.
+ */
+static __always_inline bool gc_vm_counts_probes(const struct gc_hit *hit)
+{
+	u32 index = hit->process->runtime;
+	struct rbprof_runtime *runtime = bpf_map_lookup_elem(&runtimes, &index);
+
+	return runtime && runtime->layout.objspace__total_time != RUBY_NO_FIELD;
+}
+
+/* Our part of the thread's CPU. Atomic, since the timer's program may come between. */
 static __always_inline void gc_overhead(struct thread_state *state, u64 ns)
 {
-	/* Atomic, since the timer's program may take it in between. */
 	__sync_fetch_and_add(&state->overhead_ns, ns);
 	__sync_fetch_and_add(&state->excluded_ns, ns);
 }
@@ -103,6 +115,16 @@ static __noinline bool gc_hit(void *ctx, struct gc_hit *hit)
 		count_error(hit->c, RBPROF_E_THREAD_WITHOUT_START);
 	}
 	thread_attach(hit->task, hit->state, hit->process, hit->cpu_ns, hit->c);
+	return true;
+}
+
+/* The same hit by another link. (While links are exchanged for fewer there are two of them.) */
+static __always_inline bool gc_is_twice(const struct gc_hit *hit)
+{
+	if (hit->state->gc_site != hit->site || hit->now_ns - hit->state->gc_seen_ns >= GC_TWICE_NS)
+		return false;
+	if (!hit->c->gc.removed_sites)
+		count_error(hit->c, RBPROF_E_GC_HIT_TWICE);
 	return true;
 }
 
@@ -169,10 +191,8 @@ static __always_inline void gc_enter(void *ctx)
 		return;
 	state = hit.state;
 	if (state->in_gc) {
-		if (state->gc_site == hit.site && hit.now_ns - state->gc_seen_ns < GC_TWICE_NS) {
-			count_error(hit.c, RBPROF_E_GC_HIT_TWICE);
+		if (gc_is_twice(&hit))
 			return;
-		}
 		count_error(hit.c, RBPROF_E_GC_STEP_WITHOUT_EXIT);
 	}
 	gc_count_hit(&hit);
@@ -184,7 +204,8 @@ static __always_inline void gc_enter(void *ctx)
 	state->in_gc = 1;
 	state->gc_seen_ns = bpf_ktime_get_ns();
 	/* The rest of the trap falls into the step. */
-	gc_overhead(state, state->gc_seen_ns - hit.now_ns + config.gc_trap_ns / 2);
+	if (!gc_vm_counts_probes(&hit))
+		gc_overhead(state, state->gc_seen_ns - hit.now_ns + config.gc_trap_ns / 2);
 }
 
 /* ---- the exit ---- */
@@ -327,6 +348,8 @@ static __always_inline void gc_end(const struct gc_hit *hit, struct gc_step *ste
 	u64 clock = hit->cpu_ns - state->excluded_ns, trap = config.gc_trap_ns / 2;
 
 	step->cpu_ns = (s64)(clock - state->gc_enter_ns) > 0 ? clock - state->gc_enter_ns : 0;
+	if (step->has_probes)
+		trap = 0;
 	if (trap > step->cpu_ns)
 		trap = step->cpu_ns;
 	step->cpu_ns -= trap;
@@ -355,6 +378,25 @@ static __noinline void gc_add(struct gc_hit *hit, struct gc_step *step)
 			(!(step->flags & RUBY_GC_MODE_MASK) && step->info & GC_MAJOR_MASK);
 }
 
+/* The rest of the exit's trap, and what of the entry's came before its program. */
+static __always_inline void gc_settle(const struct gc_hit *hit, const struct gc_step *step)
+{
+	struct thread_state *state = hit->state;
+	struct rbprof_gc_sums *sums = &hit->c->gc;
+	u64 cost = state->gc_seen_ns - hit->now_ns + config.gc_trap_ns;
+
+	if (!step->has_probes) {
+		gc_overhead(state, cost);
+		return;
+	}
+	__sync_fetch_and_add(&state->excluded_ns, cost);
+	state->gc_total_ns += cost;
+	/* Told with the next step. */
+	sums->cpu_ns += cost;
+	sums->wall_ns += cost;
+	sums->total_cpu_ns += cost;
+}
+
 static __always_inline void gc_exit(void *ctx)
 {
 	struct gc_hit hit;
@@ -371,13 +413,12 @@ static __always_inline void gc_exit(void *ctx)
 	if (!pairs)
 		return;
 	if (!state->in_gc) {
-		if (state->gc_site == hit.site && hit.now_ns - state->gc_seen_ns < GC_TWICE_NS)
-			count_error(hit.c, RBPROF_E_GC_HIT_TWICE);
-		else if (!hit.c->gc.removed_sites)
+		if (!gc_is_twice(&hit) && !hit.c->gc.removed_sites)
 			count_error(hit.c, RBPROF_E_GC_STEP_WITHOUT_ENTRY);
 		return;
 	}
 	pairs->exits_of[state->gc_site & (GC_ENTRIES - 1)] |= 1U << hit.site;
+	step.has_probes = gc_vm_counts_probes(&hit);
 	gc_end(&hit, &step);
 	gc_count_hit(&hit);
 	gc_add(&hit, &step);
@@ -386,8 +427,7 @@ static __always_inline void gc_exit(void *ctx)
 	gc_watch(&hit, pairs);
 	state->gc_site = hit.site;
 	state->gc_seen_ns = bpf_ktime_get_ns();
-	/* The rest of this trap, and what of the entry's came before it. */
-	gc_overhead(state, state->gc_seen_ns - hit.now_ns + config.gc_trap_ns);
+	gc_settle(&hit, &step);
 }
 
 /* ---- what others see of it ---- */
