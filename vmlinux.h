@@ -93,6 +93,7 @@ struct cfs_rq {
 /* Of a kernel with CONFIG_SCHED_INFO; kept up to date where sched_info_on(). */
 struct sched_info {
 	u64 run_delay;
+	u64 last_arrival;
 	u64 last_queued;
 };
 

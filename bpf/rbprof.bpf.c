@@ -36,7 +36,7 @@ static __always_inline void send_sample(struct task_struct *task, struct scratch
 		goto lost;
 	sample->cpu_delta_ns = clock_delta(state, clock, c);
 	sample->wall_delta_ns = state->on_ns;
-	if (state->on_since_ns)
+	if (state->on_since_ns && now > state->on_since_ns)
 		sample->wall_delta_ns += now - state->on_since_ns;
 	sample->overhead_delta_ns = state->overhead_ns;
 	if (frames)
@@ -113,6 +113,7 @@ int on_tick(struct bpf_perf_event_data *ctx)
 		}
 		count_error(c, RBPROF_E_THREAD_WITHOUT_START);
 	}
+	wall_is_in(task, state, now);
 	thread_attach(task, state, process, used, c);
 	thread_pointer = task->thread.fsbase;
 	if (task_drops_memory(task)) {

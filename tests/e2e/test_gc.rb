@@ -109,7 +109,10 @@ class TestGc < E2E
     define_method("test_who_asked_for_it_on_#{suffix}") do
       mine = gc(seen("start"), version).select { |s| s.labels["gc source"] == "probe" }
       skip "not seen by probes" if mine.empty? && row(seen("start"), version)["gc_source"] == "vm clock"
-      assert_operator mine.select { |s| s.labels["gc cause"] == "method" }.sum(&:cpu), :>=, mine.sum(&:cpu) * 0.9
+      # GC.compact collects through the C API on some releases.
+      asked = mine.select { |s| %w[method capi].include?(s.labels["gc cause"]) }
+      assert_operator asked.sum(&:cpu), :>=, mine.sum(&:cpu) * 0.9
+      assert_includes asked.map { |s| s.labels["gc cause"] }, "method"
       assert_includes mine.map { |s| s.labels["gc reason"] }, "force"
       assert mine.any? { |s| s.frame?("Object#asks") }, mine.map(&:names).uniq.inspect
     end

@@ -102,7 +102,7 @@ class TestWall < E2E
     surely = seen.stopped_ns - late["inner_from_ns"]
     assert_wall surely..surely + 500_000_000, life, "life of thread late"
     assert_wall life, wall(of("late")), "thread late"
-    assert_in_delta wall(of("late")), wall(of("late").select { |s| s.frame?("Object#late_sleep") }), 30_000_000
+    assert_in_delta wall(of("late")), wall(of("late").select { |s| s.frame?("Object#late_sleep") }), 50_000_000
   end
 
   def test_a_thread_that_begins_and_ends_within_the_recording
@@ -123,7 +123,7 @@ class TestWall < E2E
     refute_empty waits
     refute_empty runs
     assert waits.any? { |s| s.frame?("Object#pulse_rest") }
-    assert_operator runs.sum(&:cpu), :>, 100_000_000
+    assert_operator runs.sum(&:cpu), :>, 50_000_000
     assert_operator wall(runs), :>=, runs.sum(&:cpu) - [runs.sum(&:cpu) * 0.001, 2_000_000].max
   end
 
@@ -131,9 +131,10 @@ class TestWall < E2E
   def test_waiting_time_is_on_the_stack_that_waits
     waits, runs = of("pulse").partition(&:wait?)
     resting = wall(waits.select { |s| s.frame?("Object#pulse_rest") })
-    assert_operator resting, :>=, wall(waits.select { |s| s.state == "sleeping" }) * 0.98
+    assert_operator resting, :>=, wall(waits.select { |s| s.state == "sleeping" }) * 0.95
     working = runs.select { |s| s.frame?("Object#pulse_work") }
-    assert_operator working.sum(&:cpu), :>=, runs.sum(&:cpu) * 0.9
+    # Some 24 ticks; 4.5 sigma.
+    assert_operator working.sum(&:cpu), :>=, runs.sum(&:cpu) * 0.8
   end
 end
 
@@ -203,7 +204,9 @@ class TestSharesOfWaits < E2E
   # C94
   def test_six_threads_have_their_second_each
     seen[:programs]["six"].truth.each do |name, thread|
-      mine = own(samples("six"), thread["tid"]).select { |s| s.thread == name }
+      # The VM keeps its native thread, still with that name, for the next Thread.new.
+      mine = own(samples("six"), thread["tid"]).reject { |s| s.names == ["(no ruby frames)"] }
+      assert_equal [name], mine.map(&:thread).uniq
       assert_in_epsilon thread["life_ns"], wall(mine), 0.02, "thread #{name}"
     end
   end
@@ -258,13 +261,11 @@ class TestWallOfProcesses < E2E
   include WallHelp
 
   once(:forks) do
-    program = Program.new("fork_wall.rb")
-    profiler = Profiler.start("-p", program.pid, "-F", 199, "--stats=json")
-    program.run
-    profiler.stop
-    program.finish
+    truth = Program.truth_path
+    profiler = Profiler.record("-F", 199, "--stats=json", "--", RUBY, File.join(PROGRAMS, "fork_wall.rb"),
+                               env: { "TRUTH" => truth }, out: File::NULL)
     assert_code 0, profiler
-    { profiler: profiler, truth: program.truth, profile: profiler.profile }
+    { profiler: profiler, truth: JSON.parse(File.read(truth)), profile: profiler.profile }
   end
 
   %w[forked executed].each do |kind|

@@ -31,16 +31,17 @@ reader, writer = IO.pipe
 left, right = UNIXSocket.pair
 fed(reader, writer)
 fed(left, right)
+silent, $open = IO.pipe
 never = Thread.new { sleep }
 holder = Thread.new { loop { taken.synchronize { sleep 0.02 }; sleep 0.002 } }
 works = {
   "sleep" => ["sleeping", -> { sleep 0.02 }],
   "condition variable" => ["waiting", -> { lock.synchronize { ConditionVariable.new.wait(lock, 0.02) } }],
-  "select" => ["waiting", -> { IO.select(nil, nil, nil, 0.02) }],
+  "select" => ["waiting", -> { IO.select([silent], nil, nil, 0.02) }],
   "pipe" => ["waiting", -> { reader.readpartial(1) }],
   "socket" => ["network", -> { left.readpartial(1) }],
   "join" => ["blocked", -> { never.join(0.02) }],
-  "child" => ["waiting", -> { Process.wait(Process.spawn("exec sleep 0.3")) }]
+  "child" => ["waiting", -> { Process.wait(Process.spawn("exec sleep 0.9")) }]
 }
 ready
 limit = mono_now + (ARGV.fetch(0).to_f * 1e9).to_i
