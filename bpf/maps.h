@@ -48,7 +48,8 @@ struct thread_state {
 
 	/* A step of the collector that it is in (gc.h). */
 	u32 in_gc;
-	u32 reserved;
+	u32 gc_site;	      /* probe that was hit last */
+	u64 gc_seen_ns;	      /* when it had been dealt with, CLOCK_MONOTONIC */
 	u64 gc_enter_ns;      /* the thread's clock at the entry */
 	u64 gc_enter_wall_ns; /* CLOCK_MONOTONIC */
 	u64 gc_total_ns;      /* of all its steps so far */

@@ -19,6 +19,7 @@
 #include "wait.h"
 #include "wall.h"
 #include "process.h"
+#include "gc.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
@@ -121,6 +122,7 @@ int on_tick(struct bpf_perf_event_data *ctx)
 		state->ec_slot = 0;
 	}
 	sample_stack(process, state, scratch, c, thread_pointer);
+	gc_tick(state, &scratch->sample, c);
 	send_sample(task, scratch, state, process->serial, used, now, c);
 	clock_overhead(state, now, true);
 	return 0;
@@ -144,6 +146,21 @@ int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_stru
 	wall_in(next, state, now);
 	/* The kernel's clock of the next task began before this program. */
 	clock_overhead(state, began, false);
+	return 0;
+}
+
+/* The collector's entries and exits; user space makes them programs for many uprobes. */
+SEC("uprobe")
+int on_gc_enter(struct pt_regs *ctx)
+{
+	gc_enter(ctx);
+	return 0;
+}
+
+SEC("uprobe")
+int on_gc_exit(struct pt_regs *ctx)
+{
+	gc_exit(ctx);
 	return 0;
 }
 

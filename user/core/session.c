@@ -91,7 +91,10 @@ static int open_kernel_side(struct session *session)
 	struct sideband_handler handler = session_sideband_handler;
 	int error;
 
+	session__measure_probes(session, &config);
 	error = programs__new(&config, session__on_event, session, &session->programs);
+	if (!error)
+		error = session__open_probes(session, &config);
 	if (error)
 		return error;
 	handler.context = session;
@@ -154,6 +157,7 @@ void session__free(struct session *session)
 		return;
 	free_tables(session);
 	sideband__free(session->sideband);
+	gc_probes__free(session->gc_probes);
 	programs__free(session->programs);
 	runtimes__free(session->runtimes);
 	profile__free(session->profile);
@@ -249,6 +253,7 @@ static void sweep(struct session *session, uint64_t now)
 		if (programs__counters(session->programs, process->serial, &counters))
 			continue;
 		process->counters = counters;
+		session__watch_probes(session, process);
 		if (counters.threads_started != process->threads_started_seen) {
 			process->threads_started_seen = counters.threads_started;
 			session__name_threads(session, process);

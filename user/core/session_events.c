@@ -428,6 +428,7 @@ void session__end_process(struct session *session, struct tracked_process *proce
 		return;
 	if (!programs__counters(session->programs, process->serial, &counters))
 		process->counters = counters;
+	session__unprobe(session, process);
 	programs__remove_process(session->programs, process->found.pid, process->serial);
 	programs__forget_counters(session->programs, process->serial);
 	HASH_ITER (hh, process->threads, thread, next) {

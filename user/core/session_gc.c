@@ -123,7 +123,8 @@ uint64_t session__gc_of_sample(struct session *session, struct tracked_process *
 		.time_ns = session__time(session, sample->event.time_ns),
 	};
 
-	gc->is_partial |= (sample->flags & RBPROF_SAMPLE_GC_PARTIAL) != 0;
+	if (sample->flags & RBPROF_SAMPLE_GC_PARTIAL)
+		session__gave_up(session, process, sample->event.time_ns);
 	if (!session->options->gc || !has_gvl || (gc->is_probed && !gc->is_partial))
 		return cpu;
 	if (sample->vm_gc_ns) {

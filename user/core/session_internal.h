@@ -5,6 +5,7 @@
 
 #include "../discover/runtimes.h"
 #include "../discover/sideband.h"
+#include "gc_probes.h"
 #include "programs.h"
 #include "session.h"
 #include "tracked.h"
@@ -51,6 +52,7 @@ struct session_member {
 struct session {
 	const struct options *options;
 	struct programs *programs;
+	struct gc_probes *gc_probes; /* NULL: none are used */
 	struct runtimes *runtimes;
 	struct sideband *sideband;
 	struct profile *profile;
@@ -176,5 +178,17 @@ void session__flush_thread(struct session *session, struct tracked_process *proc
 /* Puts CPU of lost events into the profile; once a process, when its counters are final. */
 void session__flush_lost(struct session *session, struct tracked_process *process);
 void session__flush(struct session *session);
+
+/* session_probes.c: probes on garbage collectors, before and after the programs are loaded. */
+void session__measure_probes(struct session *session, struct rbprof_config *config);
+int session__open_probes(struct session *session, const struct rbprof_config *config);
+/* A process that the kernel side knows now. */
+void session__probe(struct session *session, struct tracked_process *process);
+/* Its counters were read: takes out what it has given up. */
+void session__watch_probes(struct session *session, struct tracked_process *process);
+/* A sample says that it has given up some. */
+void session__gave_up(struct session *session, struct tracked_process *process, uint64_t now);
+/* It has ended. */
+void session__unprobe(struct session *session, struct tracked_process *process);
 
 #endif

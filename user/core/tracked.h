@@ -113,6 +113,8 @@ struct tracked_gc {
 	uint64_t probed_ns;	  /* CPU of all steps that probes told of */
 	uint64_t samples, steps;
 	uint32_t info;
+	uint32_t removed_sites;	     /* whose probes were taken out */
+	uint64_t looked_ns;	     /* when it was last looked for more of them */
 	struct tracked_row_key kept; /* whose stack it is going to be; name: its `thread id` */
 	bool has_kept;
 	bool is_probed;	 /* there are probes on its runtime */
