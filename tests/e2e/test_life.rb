@@ -270,6 +270,49 @@ class TestShortLived < E2E
   end
 end
 
+# What the kernel had no room to tell is looked up in /proc.
+class TestLostRecords < E2E
+  PROGRAMS = 600 # a CPU, each of which maps some files: more records than a ring holds
+
+  once(:seen) do
+    skip "no taskset" unless command?("taskset")
+    profiler = Profiler.start("-a", "-F", 199, "--stats=json")
+    profiler.signal(:STOP)
+    fill
+    program = Program.new("split.rb", 0.6)
+    profiler.signal(:CONT)
+    # With no other reason to look: the kernel tells of a loss with the next record only.
+    sleep 0.5
+    program.run
+    fill(1)
+    sleep 0.1
+    profiler.stop
+    assert_code 0, profiler
+    { profiler: profiler, pid: program.pid, truth: program.truth }
+  ensure
+    program&.finish
+  end
+
+  def fill(count = PROGRAMS)
+    loops = Array.new(Etc.nprocessors) do |cpu|
+      Children.spawn("taskset", "--cpu-list", cpu.to_s, "sh", "-c",
+                     'i=0; while [ $i -lt "$0" ]; do i=$((i + 1)); /bin/true; done', count.to_s)
+    end
+    loops.each { |pid| assert Children.wait(pid, 60)&.success? }
+  end
+
+  def test_the_loss_is_counted
+    assert_operator seen[:profiler].stats["errors"].fetch("lost_sideband", 0), :>, 100
+  end
+
+  def test_a_ruby_that_nothing_told_of_is_found
+    mine = seen[:profiler].profile.of(seen[:pid])
+    work = mine.select { |s| (s.names & ["Object#seven_parts", "Object#three_parts"]).any? }.sum(&:cpu)
+    assert_in_delta seen[:truth].values.sum, work, 30_000_000
+    assert_closes seen[:profiler], seen[:pid]
+  end
+end
+
 # What others do on the host costs us little: a bound far above what is measured elsewhere.
 class TestLoad < E2E
   SECONDS = 4

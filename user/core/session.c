@@ -18,7 +18,8 @@
 #define REST_MS	     3
 #define MAX_REST_MS  12
 #define ATTACHING_NS 2000000000ULL /* since the last Ruby that started */
-#define LOADING_NS   500000000ULL  /* in which a new program has mapped its libraries */
+#define SCAN_PAUSE   100 /* between two looks at all processes, in times of one's own CPU */
+#define LOADING_NS   500000000ULL /* in which a new program has mapped its libraries */
 
 uint64_t session__now_ns(void)
 {
@@ -26,6 +27,14 @@ uint64_t session__now_ns(void)
 
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+static uint64_t own_cpu_ns(void)
+{
+	struct timespec used;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
+	return (uint64_t)used.tv_sec * 1000000000 + (uint64_t)used.tv_nsec;
 }
 
 /* Distance of the wall clock, taken close to the monotonic one: once a profile. */
@@ -308,6 +317,20 @@ static void prepare_names(struct session *session)
 	session->has_unproven = is_left;
 }
 
+/* Records were lost. Where they are lost all the time, looking for what they said is rationed. */
+static void scan_again(struct session *session)
+{
+	uint64_t used_ns;
+
+	if (session__now_ns() < session->next_scan_ns)
+		return;
+	session->must_scan = false;
+	used_ns = own_cpu_ns();
+	session__scan(session);
+	used_ns = own_cpu_ns() - used_ns;
+	session->next_scan_ns = session__now_ns() + used_ns * SCAN_PAUSE;
+}
+
 void session__poll(struct session *session)
 {
 	uint64_t now;
@@ -318,10 +341,8 @@ void session__poll(struct session *session)
 	read_sideband(session);
 	if (session->has_unproven)
 		prepare_names(session);
-	if (session->must_scan) {
-		session->must_scan = false;
-		session__scan(session);
-	}
+	if (session->must_scan)
+		scan_again(session);
 	/* Not before: what has just been told to end did not end in the future. */
 	now = session__now_ns();
 	if (now - session->swept_ns >= SWEEP_NS) {

@@ -76,6 +76,7 @@ struct session {
 	uint64_t start_ns, stop_ns; /* CLOCK_MONOTONIC */
 	uint64_t first_sample_ns;   /* 0: none yet */
 	uint64_t swept_ns;
+	uint64_t next_scan_ns; /* not before, however many records are lost */
 	uint64_t lost_sideband;
 	uint32_t processes_seen;
 	uint32_t ended_count;		    /* ended processes still kept */
