@@ -60,6 +60,19 @@ void session__on_stack(struct session *session, struct tracked_process *process,
 	session__name(session, process, thread, sample, &key);
 }
 
+/* Keeps the key for later ticks of the same sleep: what lasts long is told more than once. */
+static void keep_key(struct tracked_thread *thread, uint64_t switches,
+		     const struct tracked_row_key *key)
+{
+	thread->read.is_valid = true;
+	thread->read.switches = switches;
+	thread->read.key = *key;
+	if (thread->last_stack == PROFILE_NONE) {
+		thread->last_stack = key->stack;
+		thread->last_omitted = key->omitted;
+	}
+}
+
 /* The key of a wait's ticks: of the sleep itself, or of the time from its end to the CPU. */
 static void key_of_wait(struct session *session, struct tracked_process *process,
 			struct tracked_thread *thread, const struct rbprof_sample *sample,
@@ -68,24 +81,19 @@ static void key_of_wait(struct session *session, struct tracked_process *process
 	struct tracked_row_key key = { .kind = TRACKED_WAIT, .holder = PROFILE_NONE };
 	const bool is_runnable = flags & RBPROF_SAMPLE_RUNNABLE;
 
-	if (sample->flags & RBPROF_SAMPLE_NOT_READ) {
+	if (thread->read.is_valid && thread->read.switches == sample->wait.switches) {
+		key = thread->read.key;
+		if (is_runnable)
+			key.state = state_of(session, &sample->wait, flags, key.stack);
+	} else if (sample->flags & RBPROF_SAMPLE_NOT_READ) {
 		key.stack = session->stack_not_read;
 		key.name = PROFILE_NONE;
 		key.state = state_of(session, &sample->wait, flags, key.stack);
-		if (thread->read.is_valid && thread->read.switches == sample->wait.switches) {
-			uint32_t state = key.state;
-
-			key = thread->read.key;
-			if (is_runnable)
-				key.state = state;
-		}
 	} else {
 		key.stack = session__stack(session, process, sample, &key.omitted);
 		describe(session, process, thread, sample, flags, &key);
-		if (thread->last_stack == PROFILE_NONE) {
-			thread->last_stack = key.stack;
-			thread->last_omitted = key.omitted;
-		}
+		if (!is_runnable)
+			keep_key(thread, sample->wait.switches, &key);
 	}
 	if (!session->options->max_frames)
 		key.stack = session->stack_none;
@@ -172,13 +180,7 @@ static void keep_reading(struct session *session, struct tracked_process *proces
 	if (!thread)
 		return;
 	describe(session, process, thread, &sample, 0, &key);
-	thread->read.is_valid = true;
-	thread->read.switches = reading->switches;
-	thread->read.key = key;
-	if (thread->last_stack == PROFILE_NONE) {
-		thread->last_stack = key.stack;
-		thread->last_omitted = key.omitted;
-	}
+	keep_key(thread, reading->switches, &key);
 }
 
 /* Reads those of one process, which follow each other in the list. Returns how many. */
