@@ -58,7 +58,7 @@ static uint32_t special_stack(struct session *session, const char *name)
 	return profile__stack(session->profile, &frame, 1);
 }
 
-static int make_profile(struct session *session)
+int session__make_profile(struct session *session)
 {
 	struct profile_type types[PROFILE_MAX_TYPES];
 	size_t count = session__types(session, types);
@@ -128,7 +128,9 @@ int session__new(const struct options *options, struct session **ret_session)
 	session->rest_ms = REST_MS;
 	session->follows_tree = !options__selects_by_kind(options);
 	session->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-	error = session->epoll_fd < 0 ? -errno : make_profile(session);
+	error = session->epoll_fd < 0 ? -errno : session__make_profile(session);
+	if (!error && options->ring_ns)
+		error = ring__new(options->ring_ns, &session->ring);
 	if (!error)
 		error = runtimes__new(&session->runtimes);
 	if (!error)
@@ -169,6 +171,7 @@ void session__free(struct session *session)
 	gc_probes__free(session->gc_probes);
 	programs__free(session->programs);
 	runtimes__free(session->runtimes);
+	ring__free(session->ring, session->profile);
 	profile__free(session->profile);
 	free(session->asks);
 	if (session->epoll_fd >= 0)
@@ -349,6 +352,16 @@ void session__poll(struct session *session)
 		session->swept_ns = now;
 		sweep(session, now);
 	}
+	if (session->ring)
+		ring__poll(session->ring, session);
+}
+
+void session__read_clocks(struct session *session)
+{
+	programs__consume(session->programs);
+	if (programs__read_clocks(session->programs))
+		log__debug("cannot read the clocks: what they have comes later");
+	programs__consume(session->programs);
 }
 
 #define MAX_ENDED_PROCESSES 1024
