@@ -37,8 +37,9 @@ struct record {
 	struct session *session;
 	struct launch *launch;
 	struct control *control;
-	int epoll_fd, signal_fd;
-	unsigned int signals; /* SIGINT and SIGTERM so far */
+	char command_line[400];
+	int epoll_fd, signal_fd, write_fd; /* write_fd: SIGUSR1 */
+	unsigned int signals;		   /* SIGINT and SIGTERM so far */
 	uint64_t started_ns, progress_ns, checked_ns;
 	uint64_t capabilities;
 	int status; /* of a recording that ended early */
@@ -54,15 +55,22 @@ static uint64_t now_ns(void)
 
 /* ---- before anything starts: all that can be wrong with what was asked for ---- */
 
-static int choose_format(struct record *record)
+/* Without -o the name tells the time: for each file anew. */
+static void choose_default_output(struct record *record)
 {
-	const struct options *options = &record->options;
 	struct timespec now;
 
 	clock_gettime(CLOCK_REALTIME, &now);
+	options__default_output((uint64_t)now.tv_sec * 1000000000, record->path,
+				sizeof(record->path));
+}
+
+static int choose_format(struct record *record)
+{
+	const struct options *options = &record->options;
+
 	if (!options->output)
-		options__default_output((uint64_t)now.tv_sec * 1000000000, record->path,
-					sizeof(record->path));
+		choose_default_output(record);
 	else if (snprintf(record->path, sizeof(record->path), "%s", options->output) >=
 		 (int)sizeof(record->path)) {
 		log__error("the output's name is too long");
@@ -89,16 +97,23 @@ static int choose_format(struct record *record)
 	return CMD_DONE;
 }
 
+/* A pipe or a device: it takes one profile, and who reads there takes a trial for the end. */
+static bool is_stream(const struct record *record)
+{
+	struct stat stat_of;
+
+	return !strcmp(record->path, "-") ||
+	       (!stat(record->path, &stat_of) && !S_ISREG(stat_of.st_mode) &&
+		!S_ISDIR(stat_of.st_mode));
+}
+
 /* A recording of minutes must not find out at its end that it cannot be written. */
 static int try_output(const struct record *record)
 {
 	struct output *output;
-	struct stat stat_of;
 	int error;
 
-	/* Not a pipe or a device: who reads there would take the trial for the end. */
-	if (!strcmp(record->path, "-") || (!stat(record->path, &stat_of) &&
-					   !S_ISREG(stat_of.st_mode) && !S_ISDIR(stat_of.st_mode)))
+	if (is_stream(record))
 		return CMD_DONE;
 	error = output__open(record->path, &output);
 	if (error) {
@@ -132,19 +147,26 @@ static int watch(struct record *record, int fd)
 
 static int catch_signals(struct record *record)
 {
-	sigset_t signals;
+	sigset_t ends, writes, both;
+	int error;
 
-	sigemptyset(&signals);
-	sigaddset(&signals, SIGINT);
-	sigaddset(&signals, SIGTERM);
-	if (sigprocmask(SIG_BLOCK, &signals, NULL))
+	sigemptyset(&ends);
+	sigaddset(&ends, SIGINT);
+	sigaddset(&ends, SIGTERM);
+	sigemptyset(&writes);
+	sigaddset(&writes, SIGUSR1);
+	sigorset(&both, &ends, &writes);
+	if (sigprocmask(SIG_BLOCK, &both, NULL))
 		return -errno;
 	signal(SIGPIPE, SIG_IGN);
-	record->signal_fd = signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);
+	/* Apart: the first kind cancels what is being written. */
+	record->signal_fd = signalfd(-1, &ends, SFD_CLOEXEC | SFD_NONBLOCK);
+	record->write_fd = signalfd(-1, &writes, SFD_CLOEXEC | SFD_NONBLOCK);
 	record->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-	if (record->signal_fd < 0 || record->epoll_fd < 0)
+	if (record->signal_fd < 0 || record->write_fd < 0 || record->epoll_fd < 0)
 		return -errno;
-	return watch(record, record->signal_fd);
+	error = watch(record, record->signal_fd);
+	return error ? error : watch(record, record->write_fd);
 }
 
 static int start_command(struct record *record)
@@ -208,15 +230,96 @@ static int start(struct record *record)
 	return record->launch ? let_command_go(record) : CMD_DONE;
 }
 
-/* ---- while it runs ---- */
+/* ---- writing ---- */
+
+/* How many signals there were. */
+static unsigned int drain(int signal_fd)
+{
+	struct signalfd_siginfo info;
+	unsigned int count = 0;
+
+	while (read(signal_fd, &info, sizeof(info)) == sizeof(info))
+		count++;
+	return count;
+}
 
 static void take_signals(struct record *record)
 {
-	struct signalfd_siginfo info;
-
-	while (read(record->signal_fd, &info, sizeof(info)) == sizeof(info))
-		record->signals++;
+	record->signals += drain(record->signal_fd);
 }
+
+static void join_command_line(int argc, char **argv, char *text, size_t size)
+{
+	size_t length = 0;
+	int i;
+
+	text[0] = '\0';
+	for (i = 0; i < argc && length < size; i++)
+		length += (size_t)snprintf(text + length, size - length, "%s%s", i ? " " : "",
+					   argv[i]);
+}
+
+static int write_profile(struct record *record, int64_t *ret_duration_ns)
+{
+	struct out_options options = { .path = record->path };
+	struct profile *profile;
+	struct output *output;
+	int error;
+
+	profile = session__profile(record->session, record->command_line);
+	if (!profile) {
+		log__error("no memory for the profile");
+		return CMD_FILE;
+	}
+	*ret_duration_ns = profile__info(profile)->duration_ns;
+	if (record->options.value)
+		options.type = (size_t)profile__type_index(profile, record->options.value);
+	else
+		options.type = out__default_type(profile);
+	error = output__open(record->path, &output);
+	if (!error) {
+		options.color = output__is_terminal(output) && log__wants_color(STDOUT_FILENO);
+		output__cancel_on(output, record->signal_fd);
+		error = out__write(record->format, profile, &options, output__stream(output));
+		take_signals(record);
+		if (error || record->signals > 1)
+			output__abort(output);
+		else
+			error = output__commit(output);
+	}
+	if (record->signals > 1 || error == -ECANCELED)
+		return CMD_ABORTED;
+	if (error) {
+		log__error("cannot write %s: %s", record->path, strerror(-error));
+		return CMD_FILE;
+	}
+	return CMD_DONE;
+}
+
+/* SIGUSR1: what is kept is written, and the recording goes on, whatever becomes of the file. */
+static void write_on_signal(struct record *record)
+{
+	int64_t duration_ns;
+
+	drain(record->write_fd);
+	log__progress_clear();
+	if (!record->options.ring_ns) {
+		log__warn("SIGUSR1 is ignored: without --ring the profile is written at the end");
+		return;
+	}
+	if (is_stream(record)) {
+		log__warn("SIGUSR1 is ignored: %s takes one profile, at the end",
+			  strcmp(record->path, "-") ? record->path : "standard output");
+		return;
+	}
+	if (!record->options.output)
+		choose_default_output(record);
+	if (!write_profile(record, &duration_ns))
+		log__info("%s: the last %.1f s; look at it with: rbprof-bpf report %s",
+			  record->path, (double)duration_ns / 1e9, record->path);
+}
+
+/* ---- while it runs ---- */
 
 /* Privileges may be taken from us; what can no longer be read must not look like the program. */
 static bool has_lost_privilege(struct record *record, uint64_t now)
@@ -241,7 +344,7 @@ static void show_progress(struct record *record, uint64_t now)
 {
 	struct session_summary summary;
 
-	if (!log__has_progress() || now - record->progress_ns < PROGRESS_NS)
+	if (now - record->progress_ns < PROGRESS_NS || !log__has_progress())
 		return;
 	record->progress_ns = now;
 	session__summary(record->session, &summary);
@@ -292,6 +395,8 @@ static void run(struct record *record)
 		for (i = 0; i < count; i++) {
 			if (events[i].data.fd == record->signal_fd)
 				take_signals(record);
+			else if (events[i].data.fd == record->write_fd)
+				write_on_signal(record);
 			else if (record->control &&
 				 events[i].data.fd == control__fd(record->control))
 				control__answer(record->control, state_for_control,
@@ -310,66 +415,20 @@ static void run(struct record *record)
 
 /* ---- the end ---- */
 
-static void join_command_line(int argc, char **argv, char *text, size_t size)
-{
-	size_t length = 0;
-	int i;
-
-	text[0] = '\0';
-	for (i = 0; i < argc && length < size; i++)
-		length += (size_t)snprintf(text + length, size - length, "%s%s", i ? " " : "",
-					   argv[i]);
-}
-
-static int write_profile(struct record *record, int argc, char **argv)
-{
-	struct out_options options = { .path = record->path };
-	struct profile *profile;
-	struct output *output;
-	char command_line[400];
-	int error;
-
-	join_command_line(argc, argv, command_line, sizeof(command_line));
-	profile = session__profile(record->session, command_line);
-	if (!profile) {
-		log__error("no memory for the profile");
-		return CMD_FILE;
-	}
-	if (record->options.value)
-		options.type = (size_t)profile__type_index(profile, record->options.value);
-	else
-		options.type = out__default_type(profile);
-	error = output__open(record->path, &output);
-	if (!error) {
-		options.color = output__is_terminal(output) && log__wants_color(STDOUT_FILENO);
-		output__cancel_on(output, record->signal_fd);
-		error = out__write(record->format, profile, &options, output__stream(output));
-		take_signals(record);
-		if (error || record->signals > 1)
-			output__abort(output);
-		else
-			error = output__commit(output);
-	}
-	if (record->signals > 1 || error == -ECANCELED)
-		return CMD_ABORTED;
-	if (error) {
-		log__error("cannot write %s: %s", record->path, strerror(-error));
-		return CMD_FILE;
-	}
-	return CMD_DONE;
-}
-
-static void say_end(struct record *record)
+static void say_end(struct record *record, int64_t duration_ns)
 {
 	bool is_stdout = !strcmp(record->path, "-");
 	struct session_summary summary;
+	char of_all[64] = "";
 
+	if (record->options.ring_ns)
+		snprintf(of_all, sizeof(of_all), "the last %.1f s of ", (double)duration_ns / 1e9);
 	session__summary(record->session, &summary);
 	session__warn(record->session);
 	if (!summary.processes_seen)
 		log__info("no ruby process ran meanwhile: the profile is empty");
-	log__info("%s: %" PRIu64 " samples, %.3f s cpu of %u processes, %.1f %% lost%s%s",
-		  is_stdout ? "standard output" : record->path, summary.samples,
+	log__info("%s: %s%" PRIu64 " samples, %.3f s cpu of %u processes, %.1f %% lost%s%s",
+		  is_stdout ? "standard output" : record->path, of_all, summary.samples,
 		  (double)summary.cpu_ns / 1e9, summary.processes_seen,
 		  summary.fired ? 100.0 * (double)summary.lost / (double)summary.fired : 0.0,
 		  is_stdout ? "" : "; look at it with: rbprof-bpf report ",
@@ -404,15 +463,17 @@ static int wait_for_command(struct record *record)
 
 		epoll_wait(record->epoll_fd, events, 4, POLL_MS);
 		take_signals(record);
+		drain(record->write_fd);
 		if (record->signals > before && before)
 			return CMD_ABORTED;
 	}
 	return launch__poll(record->launch, &status) ? CMD_UNABLE : status;
 }
 
-static int record_all(struct record *record, int argc, char **argv)
+static int record_all(struct record *record)
 {
 	int status = choose_format(record);
+	int64_t duration_ns = 0;
 
 	if (!status)
 		status = check_privilege();
@@ -428,11 +489,13 @@ static int record_all(struct record *record, int argc, char **argv)
 	log__progress_clear();
 	if (record->signals > 1)
 		return CMD_ABORTED;
-	status = write_profile(record, argc, argv);
+	if (record->options.ring_ns && !record->options.output)
+		choose_default_output(record);
+	status = write_profile(record, &duration_ns);
 	if (status)
 		return status;
 	print_stats(record);
-	say_end(record);
+	say_end(record, duration_ns);
 	if (record->status)
 		return record->status;
 	return record->launch ? wait_for_command(record) : CMD_DONE;
@@ -440,17 +503,20 @@ static int record_all(struct record *record, int argc, char **argv)
 
 int cmd_record(int argc, char **argv)
 {
-	struct record record = { .epoll_fd = -1, .signal_fd = -1 };
+	struct record record = { .epoll_fd = -1, .signal_fd = -1, .write_fd = -1 };
 	int status;
 
 	if (options__parse(OPTIONS_RECORD, argc, argv, &record.options))
 		return CMD_USAGE;
-	status = record_all(&record, argc, argv);
+	join_command_line(argc, argv, record.command_line, sizeof(record.command_line));
+	status = record_all(&record);
 	control__free(record.control);
 	session__free(record.session);
 	launch__free(record.launch);
 	if (record.signal_fd >= 0)
 		close(record.signal_fd);
+	if (record.write_fd >= 0)
+		close(record.write_fd);
 	if (record.epoll_fd >= 0)
 		close(record.epoll_fd);
 	options__free(&record.options);

@@ -86,7 +86,10 @@ static void test_defaults(void **state)
 	assert_null(options.command);
 	assert_int_equal(options.frequency_hz, 99);
 	assert_int_equal(options.duration_ns, 0);
+	assert_int_equal(options.ring_ns, 0);
 	assert_int_equal(options.max_frames, 1000);
+	assert_true(options.cpu && options.wall && options.gc);
+	assert_false(options.no_gc_stack || options.no_uprobes || options.timeline);
 	assert_null(options.output);
 	assert_null(options.format);
 	assert_null(options.value);
@@ -126,6 +129,28 @@ static void test_all_of_record(void **state)
 	assert_true(options__selects(&options, 7, "other"));
 	assert_true(options__selects(&options, 8, "puma: cluster"));
 	assert_false(options__selects(&options, 8, "sidekiq"));
+	options__free(&options);
+}
+
+/* What is collected: the last word about each counts. */
+static void test_what_is_collected(void **state)
+{
+	struct options options;
+	struct line line;
+
+	(void)state;
+	accept(&line, "record --no-cpu --no-wall --no-gc --ring 90s", &options);
+	assert_false(options.cpu || options.wall || options.gc);
+	assert_int_equal(options.ring_ns, 90 * 1000000000LL);
+	options__free(&options);
+	accept(&line, "record --no-cpu --cpu --no-wall --wall --no-gc --gc", &options);
+	assert_true(options.cpu && options.wall && options.gc);
+	options__free(&options);
+	accept(&line, "record --no-gc-stack --no-uprobes --timeline --value wall-time", &options);
+	assert_true(options.no_gc_stack && options.no_uprobes && options.timeline);
+	assert_string_equal(options.value, "wall-time");
+	options__free(&options);
+	accept(&line, "record --value timeline", &options);
 	options__free(&options);
 }
 
@@ -205,6 +230,8 @@ static void test_bad_values(void **state)
 	for (size_t i = 0; i < sizeof(bad_time) / sizeof(bad_time[0]); i++) {
 		snprintf(text, sizeof(text), "record -d %s", bad_time[i]);
 		refuse(text, "duration");
+		snprintf(text, sizeof(text), "record --ring %s", bad_time[i]);
+		refuse(text, "--ring");
 	}
 	for (size_t i = 0; i < sizeof(bad_frames) / sizeof(bad_frames[0]); i++) {
 		snprintf(text, sizeof(text), "record --max-frames %s", bad_frames[i]);
@@ -217,7 +244,8 @@ static void test_bad_values(void **state)
 	refuse("record --stats=xml", "--stats");
 	refuse("record --color=pink", "--color");
 	refuse("record --value time", "sample type");
-	refuse("record --value wall-time", "not in this version");
+	refuse("record --value heap-live-size", "not in this version");
+	refuse("record --ring", "requires an argument");
 	refuse("record --comm ", "--comm");
 	refuse("record -o ", "-o");
 	refuse("record -F", "requires an argument");
@@ -310,16 +338,8 @@ static void test_other_commands(void **state)
 static void test_not_in_this_version(void **state)
 {
 	static const char *const must_be[] = {
-		"no-cpu",	  "wall",
-		"no-wall",	  "gc",
-		"no-gc",	  "no-gc-stack",
-		"alloc",	  "no-alloc",
-		"heap",		  "no-heap",
-		"no-uprobes",	  "no-trace",
-		"no-endpoint",	  "no-frame-endpoint",
-		"no-alloc-class", "timeline",
-		"native",	  "kernel",
-		"ring",
+		"alloc",       "no-alloc",	    "heap",	      "no-heap", "no-trace",
+		"no-endpoint", "no-frame-endpoint", "no-alloc-class", "native",	 "kernel",
 	};
 	char text[128];
 
@@ -475,6 +495,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_defaults),
 		cmocka_unit_test(test_all_of_record),
+		cmocka_unit_test(test_what_is_collected),
 		cmocka_unit_test(test_command),
 		cmocka_unit_test(test_conflicting_targets),
 		cmocka_unit_test(test_bad_values),

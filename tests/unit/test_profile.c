@@ -233,6 +233,42 @@ static void a_new_profile_has_no_mapping(void **state)
 	profile__free(profile);
 }
 
+static void rows_can_be_taken_out(void **state)
+{
+	const int64_t values[PROFILE_MAX_TYPES] = { INT64_MAX / 2, INT64_MAX / 2 };
+	struct profile *profile = sample_empty();
+	uint32_t frame = sample_frame(profile, "A#a", "a.rb", 1, 2);
+	uint32_t stack = profile__stack(profile, &frame, 1);
+	uint32_t labels = sample_labels(profile, "main", 7);
+	struct profile_row *rows = NULL;
+	size_t count = 99, bytes;
+
+	(void)state;
+	assert_int_equal(profile__take_rows(profile, &rows, &count), 0);
+	assert_null(rows);
+	assert_int_equal(count, 0);
+	bytes = profile__bytes(profile);
+	assert_true(bytes > 0);
+	/* Sums begin anew each time: else the third would overflow. */
+	for (int i = 0; i < 3; i++) {
+		assert_int_equal(profile__add(profile, stack, labels, values), 0);
+		assert_int_equal(profile__row_count(profile), 1);
+		assert_int_equal(profile__take_rows(profile, &rows, &count), 0);
+		assert_int_equal(profile__row_count(profile), 0);
+		assert_null(profile__row(profile, 0));
+		assert_int_equal(count, 1);
+		assert_int_equal(rows[0].stack, stack);
+		assert_int_equal(rows[0].label_set, labels);
+		assert_int_equal(rows[0].values[0], INT64_MAX / 2);
+		free(rows);
+	}
+	assert_int_equal(profile__bytes(profile), bytes);
+	assert_int_equal(profile__stack(profile, &frame, 1), stack);
+	profile__stack(profile, (uint32_t[]){ frame, frame }, 2);
+	assert_true(profile__bytes(profile) > bytes);
+	profile__free(profile);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -246,6 +282,7 @@ int main(void)
 		cmocka_unit_test(ids_of_failed_interning_make_the_profile_failed),
 		cmocka_unit_test(comments_are_kept_as_valid_text),
 		cmocka_unit_test(a_new_profile_has_no_mapping),
+		cmocka_unit_test(rows_can_be_taken_out),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -32,6 +32,7 @@ struct table {
 	struct item **items; /* by id */
 	uint32_t count;
 	uint32_t capacity;
+	size_t bytes; /* of all items */
 };
 
 struct profile {
@@ -101,6 +102,7 @@ static struct item *table__intern(struct table *table, const void *key, size_t k
 		return NULL;
 	}
 	table->items[table->count++] = item;
+	table->bytes += sizeof(*item) + data_size;
 	return item;
 }
 
@@ -110,6 +112,7 @@ static void table__free(struct table *table)
 	for (uint32_t i = 0; i < table->count; i++)
 		free(table->items[i]);
 	free(table->items);
+	*table = (struct table){ 0 };
 }
 
 static const void *table__data(const struct table *table, size_t id)
@@ -358,6 +361,31 @@ int profile__add(struct profile *profile, uint32_t stack, uint32_t label_set, co
 		profile->magnitudes[i] = magnitudes[i];
 	}
 	return 0;
+}
+
+int profile__take_rows(struct profile *profile, struct profile_row **ret_rows, size_t *ret_count)
+{
+	uint32_t count = profile->rows.count;
+	struct profile_row *rows = NULL;
+
+	if (count) {
+		rows = calloc(count, sizeof(*rows));
+		if (!rows)
+			return -ENOMEM;
+	}
+	for (uint32_t i = 0; i < count; i++)
+		memcpy(&rows[i], profile->rows.items[i]->data, sizeof(*rows));
+	table__free(&profile->rows);
+	memset(profile->magnitudes, 0, sizeof(profile->magnitudes));
+	*ret_rows = rows;
+	*ret_count = count;
+	return 0;
+}
+
+size_t profile__bytes(const struct profile *profile)
+{
+	return profile->strings.bytes + profile->functions.bytes + profile->frames.bytes +
+	       profile->stacks.bytes + profile->label_sets.bytes;
 }
 
 bool profile__failed(const struct profile *profile)

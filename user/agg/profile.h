@@ -104,6 +104,15 @@ uint32_t profile__label_set(struct profile *profile, const struct profile_label 
 int profile__add(struct profile *profile, uint32_t stack, uint32_t label_set,
 		 const int64_t *values);
 
+/*
+ * Moves all rows out: the profile has none afterwards, ids stay valid. 0, and *ret_rows (NULL if
+ * there are none) is freed by the caller with free(); or -ENOMEM, and nothing has changed.
+ */
+int profile__take_rows(struct profile *profile, struct profile_row **ret_rows, size_t *ret_count);
+
+/* Heap that all but the rows takes up, roughly. */
+size_t profile__bytes(const struct profile *profile);
+
 /* True once an allocation failed: sums may be short, so the profile must not be written. */
 bool profile__failed(const struct profile *profile);
 

@@ -176,6 +176,8 @@ json_t *session__state(struct session *session)
 			    json_pack("{s:I, s:I}", "start_monotonic_ns",
 				      (json_int_t)session->start_ns, "realtime_offset_ns",
 				      (json_int_t)session->boot_offset_ns));
+	if (session->ring)
+		json_object_set_new(state, "ring", ring__state(session->ring, session->profile));
 	json_object_set_new(state, "stacks", integer(HASH_COUNT(session->stacks)));
 	json_object_set_new(state, "strings", integer(profile__string_count(session->profile)));
 	return state;

@@ -42,17 +42,6 @@ static int parse_frequency(struct options *options, const char *text)
 	return 0;
 }
 
-static int parse_duration(struct options *options, const char *text)
-{
-	int error = options__duration(text, &options->duration_ns);
-
-	if (error == -ERANGE)
-		log__error("bad duration '%s': must be more than zero and at most 10 years", text);
-	else if (error)
-		log__error("bad duration '%s': give a time like 10, 10s, 500ms, 5m or 1h30m", text);
-	return error ? EINVAL : 0;
-}
-
 static int parse_max_frames(struct options *options, const char *text)
 {
 	uint64_t frames;
@@ -213,7 +202,7 @@ static int parse_value(struct parse *parse, const char *text)
 		log__error("--value %s: not in this version", text);
 		return EINVAL;
 	}
-	log__error("unknown sample type '%s': give cpu-time, cpu-samples, wall-time or timeline", text);
+	log__error("unknown sample type '%s': give cpu-time, wall-time or timeline", text);
 	return EINVAL;
 }
 
@@ -354,7 +343,9 @@ static int parse_option(int key, char *text, struct argp_state *state)
 	case 'F':
 		return parse_frequency(options, text);
 	case 'd':
-		return parse_duration(options, text);
+		return options__time("duration", text, &options->duration_ns);
+	case OPTION_KEY_RING:
+		return options__time("--ring", text, &options->ring_ns);
 	case OPTION_KEY_CPU:
 	case OPTION_KEY_NO_CPU:
 		options->cpu = key == OPTION_KEY_CPU;

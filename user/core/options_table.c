@@ -62,6 +62,8 @@ const struct option_entry option_entries[] = {
 	       "put no probe into any process: garbage collection by the VM's clock, or sampled"),
 	SWITCH(RECORD, COLLECT, 0, OPTION_KEY_TIMELINE, "timeline",
 	       "each sample on its own, with its time (end_timestamp_ns)"),
+	OPTION(RECORD, COLLECT, 0, OPTION_KEY_RING, "ring", "TIME",
+	       "keep only the last TIME, in bounded memory: written on SIGUSR1 and at the end"),
 	OPTION(RECORD, COLLECT, 0, OPTION_KEY_MAX_FRAMES, "max-frames", "N",
 	       "frames kept of a stack, 0 to " NUMBER(RBPROF_MAX_FRAMES) " (default "
 	       NUMBER(RBPROF_DEFAULT_FRAMES) "); of a deeper one the root-most "
@@ -105,7 +107,6 @@ const struct option_entry option_entries[] = {
 	NOT_YET(RECORD, "no-frame-endpoint"),
 	NOT_YET(RECORD, "native"),
 	NOT_YET(RECORD, "kernel"),
-	NOT_YET(RECORD, "ring"),
 	NOT_YET(REPORT, "by"),
 	NOT_YET(REPORT, "focus"),
 	NOT_YET(REPORT, "ignore"),

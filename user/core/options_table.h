@@ -56,6 +56,9 @@ extern const struct option_entry option_entries[];
 extern const size_t option_entry_count;
 extern const struct option_command option_commands[OPTIONS_COMMAND_COUNT];
 
+/* options_value.c: the same for an option, which `what` names. 0, or EINVAL after a message. */
+int options__time(const char *what, const char *text, uint64_t *ret_ns);
+
 /* Heading of a group in --help; NULL: none. */
 const char *option_group__title(enum option_group group);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Values of options: text to numbers, times and names. */
-#include "options.h"
+#include "options_table.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -120,6 +120,17 @@ int options__duration(const char *text, uint64_t *ret_ns)
 		return -ERANGE;
 	*ret_ns = total;
 	return 0;
+}
+
+int options__time(const char *what, const char *text, uint64_t *ret_ns)
+{
+	int error = options__duration(text, ret_ns);
+
+	if (error == -ERANGE)
+		log__error("bad %s '%s': must be more than zero and at most 10 years", what, text);
+	else if (error)
+		log__error("bad %s '%s': give a time like 10, 10s, 500ms, 5m or 1h30m", what, text);
+	return error ? EINVAL : 0;
 }
 
 int options__default_output(uint64_t realtime_ns, char *text, size_t size)

@@ -18,7 +18,8 @@
 #define REST_MS	     3
 #define MAX_REST_MS  12
 #define ATTACHING_NS 2000000000ULL /* since the last Ruby that started */
-#define LOADING_NS   500000000ULL  /* in which a new program has mapped its libraries */
+#define SCAN_PAUSE   100 /* between two looks at all processes, in times of one's own CPU */
+#define LOADING_NS   500000000ULL /* in which a new program has mapped its libraries */
 
 uint64_t session__now_ns(void)
 {
@@ -26,6 +27,14 @@ uint64_t session__now_ns(void)
 
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+static uint64_t own_cpu_ns(void)
+{
+	struct timespec used;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
+	return (uint64_t)used.tv_sec * 1000000000 + (uint64_t)used.tv_nsec;
 }
 
 /* Distance of the wall clock, taken close to the monotonic one: once a profile. */
@@ -49,7 +58,7 @@ static uint32_t special_stack(struct session *session, const char *name)
 	return profile__stack(session->profile, &frame, 1);
 }
 
-static int make_profile(struct session *session)
+int session__make_profile(struct session *session)
 {
 	struct profile_type types[PROFILE_MAX_TYPES];
 	size_t count = session__types(session, types);
@@ -119,7 +128,9 @@ int session__new(const struct options *options, struct session **ret_session)
 	session->rest_ms = REST_MS;
 	session->follows_tree = !options__selects_by_kind(options);
 	session->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-	error = session->epoll_fd < 0 ? -errno : make_profile(session);
+	error = session->epoll_fd < 0 ? -errno : session__make_profile(session);
+	if (!error && options->ring_ns)
+		error = ring__new(options->ring_ns, &session->ring);
 	if (!error)
 		error = runtimes__new(&session->runtimes);
 	if (!error)
@@ -160,6 +171,7 @@ void session__free(struct session *session)
 	gc_probes__free(session->gc_probes);
 	programs__free(session->programs);
 	runtimes__free(session->runtimes);
+	ring__free(session->ring, session->profile);
 	profile__free(session->profile);
 	free(session->asks);
 	if (session->epoll_fd >= 0)
@@ -308,6 +320,20 @@ static void prepare_names(struct session *session)
 	session->has_unproven = is_left;
 }
 
+/* Records were lost. Where they are lost all the time, looking for what they said is rationed. */
+static void scan_again(struct session *session)
+{
+	uint64_t used_ns;
+
+	if (session__now_ns() < session->next_scan_ns)
+		return;
+	session->must_scan = false;
+	used_ns = own_cpu_ns();
+	session__scan(session);
+	used_ns = own_cpu_ns() - used_ns;
+	session->next_scan_ns = session__now_ns() + used_ns * SCAN_PAUSE;
+}
+
 void session__poll(struct session *session)
 {
 	uint64_t now;
@@ -318,16 +344,24 @@ void session__poll(struct session *session)
 	read_sideband(session);
 	if (session->has_unproven)
 		prepare_names(session);
-	if (session->must_scan) {
-		session->must_scan = false;
-		session__scan(session);
-	}
+	if (session->must_scan)
+		scan_again(session);
 	/* Not before: what has just been told to end did not end in the future. */
 	now = session__now_ns();
 	if (now - session->swept_ns >= SWEEP_NS) {
 		session->swept_ns = now;
 		sweep(session, now);
 	}
+	if (session->ring)
+		ring__poll(session->ring, session);
+}
+
+void session__read_clocks(struct session *session)
+{
+	programs__consume(session->programs);
+	if (programs__read_clocks(session->programs))
+		log__debug("cannot read the clocks: what they have comes later");
+	programs__consume(session->programs);
 }
 
 #define MAX_ENDED_PROCESSES 1024

@@ -71,7 +71,8 @@ void session__summary(struct session *session, struct session_summary *ret_summa
 
 /*
  * The finished profile, owned by the session; after session__stop(). command_line: for its
- * comments. NULL if memory ran out.
+ * comments. NULL if memory ran out. Where only the last time is kept (options->ring_ns), also
+ * while the recording goes on: then what is kept up to now, until the next session__poll().
  */
 struct profile *session__profile(struct session *session, const char *command_line);
 

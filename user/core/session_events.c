@@ -390,7 +390,9 @@ static void on_clock(struct session *session, const struct rbprof_clock *clock)
 	if (values.cpu_ns || values.wall_ns)
 		tracked_thread__add(thread, &key, &values);
 	add_overhead(session, thread, clock->overhead_delta_ns);
-	if (clock->reason != RBPROF_CLOCK_ATTACHED)
+	/* While it goes on, an estimate too high is paid back by the thread's next samples. */
+	if (clock->reason != RBPROF_CLOCK_ATTACHED &&
+	    (clock->reason != RBPROF_CLOCK_READ || session->stop_ns))
 		tracked_thread__settle(thread);
 	if (clock->reason == RBPROF_CLOCK_THREAD_EXIT) {
 		session__flush_thread(session, process, thread);
@@ -436,7 +438,7 @@ void session__end_process(struct session *session, struct tracked_process *proce
 		tracked_process__end_thread(process, thread);
 	}
 	if (!process->is_placeholder) {
-		session__flush_gc(session, process);
+		session__end_gc(session, process);
 		session__flush_lost(session, process);
 	}
 	tracked_process__close_names(process);

@@ -184,6 +184,13 @@ const char *session__gc_source(const struct session *session, const struct track
 
 void session__flush_gc(struct session *session, struct tracked_process *process)
 {
+	flush(session, process, process->last_ns);
+	if (process->gc.rows)
+		session__flush_rows(session, process, process->gc.rows);
+}
+
+void session__end_gc(struct session *session, struct tracked_process *process)
+{
 	struct tracked_gc *gc = &process->gc;
 
 	/* What the kernel side had added up but not told. */
@@ -192,7 +199,5 @@ void session__flush_gc(struct session *session, struct tracked_process *process)
 	gc->probed_ns += process->counters.gc.cpu_ns;
 	process->counters.gc.cpu_ns = 0;
 	process->counters.gc.wall_ns = 0;
-	flush(session, process, process->last_ns);
-	if (gc->rows)
-		session__flush_thread(session, process, gc->rows);
+	session__flush_gc(session, process);
 }

@@ -8,6 +8,7 @@
 #include "gc_probes.h"
 #include "programs.h"
 #include "session.h"
+#include "session_ring.h"
 #include "tracked.h"
 
 /* A stack that the kernel side sends by its hash alone from now on. */
@@ -56,6 +57,7 @@ struct session {
 	struct runtimes *runtimes;
 	struct sideband *sideband;
 	struct profile *profile;
+	struct ring *ring; /* NULL: all that is recorded is kept */
 	int epoll_fd;
 	size_t runtimes_told;	/* how many builds the kernel side knows */
 	uint64_t runtimes_seen; /* of which there were processes, a bit each */
@@ -76,6 +78,7 @@ struct session {
 	uint64_t start_ns, stop_ns; /* CLOCK_MONOTONIC */
 	uint64_t first_sample_ns;   /* 0: none yet */
 	uint64_t swept_ns;
+	uint64_t next_scan_ns; /* not before, however many records are lost */
 	uint64_t lost_sideband;
 	uint32_t processes_seen;
 	uint32_t ended_count;		    /* ended processes still kept */
@@ -96,6 +99,10 @@ struct session {
 };
 
 uint64_t session__now_ns(void);
+/* A new profile with the frames and stacks below. 0 or -ENOMEM. */
+int session__make_profile(struct session *session);
+/* Has all threads tell their times so far. */
+void session__read_clocks(struct session *session);
 /* Counts by reason over all processes, those that ended too; RBPROF_E_COUNT entries. */
 void session__errors(const struct session *session, uint64_t *ret_errors);
 
@@ -162,8 +169,10 @@ uint64_t session__gc_of_sample(struct session *session, struct tracked_process *
 /* How collections of the process are found, in words: "probe", "probe and vm clock", "none". */
 const char *session__gc_source(const struct session *session,
 			       const struct tracked_process *process);
-/* Makes samples of what is added up; at the end of a period or of the process. */
+/* Makes samples of what is added up; at the end of a period. */
 void session__flush_gc(struct session *session, struct tracked_process *process);
+/* The same when the counters of the process are final: what was not told is in them. */
+void session__end_gc(struct session *session, struct tracked_process *process);
 
 /* session_types.c: which values there are. */
 size_t session__types(struct session *session, struct profile_type *types);
@@ -173,9 +182,12 @@ void session__values(const struct session *session, const struct tracked_row *ro
 /* session_labels.c: from rows to the profile. */
 /* The `thread id` label of a thread, as a string id. */
 uint32_t session__thread_id(struct profile *profile, const struct tracked_thread *thread);
+void session__flush_rows(struct session *session, struct tracked_process *process,
+			 struct tracked_thread *thread);
+/* With all the time it spent off its CPU. */
 void session__flush_thread(struct session *session, struct tracked_process *process,
 			   struct tracked_thread *thread);
-/* Puts CPU of lost events into the profile; once a process, when its counters are final. */
+/* Puts CPU of lost events, as far as the counters have been read, into the profile. */
 void session__flush_lost(struct session *session, struct tracked_process *process);
 void session__flush(struct session *session);
 

@@ -134,27 +134,35 @@ uint32_t session__thread_id(struct profile *profile, const struct tracked_thread
 	return profile__cstring(profile, text);
 }
 
-void session__flush_thread(struct session *session, struct tracked_process *process,
-			   struct tracked_thread *thread)
+void session__flush_rows(struct session *session, struct tracked_process *process,
+			 struct tracked_thread *thread)
 {
 	struct tracked_row *row, *next;
 
-	session__share_waits(session, thread);
 	HASH_ITER (hh, thread->rows, row, next) {
 		const struct tracked_values *had = &row->values;
 		int64_t values[PROFILE_MAX_TYPES] = { 0 };
+		bool is_used = had->samples || had->cpu_ns || had->wall_ns;
 
 		session__values(session, row, values);
-		if (had->samples || had->cpu_ns || had->wall_ns)
+		if (is_used)
 			profile__add(session->profile, row->key.stack,
 				     row_labels(session, process, thread, row), values);
-		if (row->key.time_ns) {
+		/* What did not come again for a whole period may never come again. */
+		if (row->key.time_ns || !is_used) {
 			HASH_DEL(thread->rows, row);
 			free(row);
 			continue;
 		}
 		row->values = (struct tracked_values){ 0 };
 	}
+}
+
+void session__flush_thread(struct session *session, struct tracked_process *process,
+			   struct tracked_thread *thread)
+{
+	session__share_waits(session, thread);
+	session__flush_rows(session, process, thread);
 }
 
 /* CPU of events that found no room: it was used, so it is in the profile. */
@@ -171,17 +179,16 @@ void session__flush_lost(struct session *session, struct tracked_process *proces
 		.name = PROFILE_NONE,
 		.holder = PROFILE_NONE,
 	};
-	const struct tracked_values values = {
-		.cpu_ns = (int64_t)process->counters.lost_cpu_ns,
-	};
+	const uint64_t lost_ns = process->counters.lost_cpu_ns - process->lost_told_ns;
+	const struct tracked_values values = { .cpu_ns = (int64_t)lost_ns };
 
-	if (!process->counters.lost_cpu_ns)
+	if (!lost_ns)
 		return;
 	process->errors[RBPROF_E_CPU_UNATTRIBUTED]++;
 	tracked_thread__add(&lost, &key, &values);
 	session__flush_thread(session, process, &lost);
-	process->forgotten_samples_cpu_ns += process->counters.lost_cpu_ns;
-	process->counters.lost_cpu_ns = 0;
+	process->forgotten_samples_cpu_ns += lost_ns;
+	process->lost_told_ns += lost_ns;
 	tracked_thread__clear(&lost);
 }
 
@@ -200,12 +207,12 @@ void session__flush(struct session *session)
 				process->errors[RBPROF_E_THREAD_NAME]++;
 			session__flush_thread(session, process, thread);
 		}
-		session__flush_gc(session, process);
+		session__end_gc(session, process);
 		session__flush_lost(session, process);
 	}
 }
 
-static void add_comments(struct session *session, const char *command_line)
+static void add_comments(struct session *session, struct profile *profile, const char *command_line)
 {
 	uint64_t errors[RBPROF_E_COUNT];
 	const struct tracked_process *process;
@@ -215,10 +222,10 @@ static void add_comments(struct session *session, const char *command_line)
 	size_t i;
 
 	snprintf(text, sizeof(text), "rbprof-bpf %s: %s", RBPROF_VERSION, command_line);
-	profile__comment(session->profile, text);
+	profile__comment(profile, text);
 	if (!uname(&host)) {
 		snprintf(text, sizeof(text), "kernel: %s %s", host.release, host.machine);
-		profile__comment(session->profile, text);
+		profile__comment(profile, text);
 	}
 	for (i = 0; i < runtimes__count(session->runtimes); i++) {
 		const struct runtime *runtime = runtimes__at(session->runtimes, i);
@@ -227,7 +234,7 @@ static void add_comments(struct session *session, const char *command_line)
 			continue;
 		snprintf(text, sizeof(text), "ruby: %s build-id %s", runtime->version,
 			 runtime->build_id);
-		profile__comment(session->profile, text);
+		profile__comment(profile, text);
 	}
 	for (process = session->processes; process; process = process->hh.next) {
 		if (!process->has_shared_threads)
@@ -236,40 +243,49 @@ static void add_comments(struct session *session, const char *command_line)
 			 "process %d: M:N threads: cpu is exact by native thread (thread id), by "
 			 "ruby thread (thread name) in proportion to ticks",
 			 process->found.pid);
-		profile__comment(session->profile, text);
+		profile__comment(profile, text);
 	}
 	session__summary(session, &summary);
 	snprintf(text, sizeof(text),
 		 "ticks: %" PRIu64 " fired, %" PRIu64 " taken, %" PRIu64 " lost", summary.fired,
 		 summary.samples, summary.lost);
-	profile__comment(session->profile, text);
+	profile__comment(profile, text);
 	session__errors(session, errors);
 	for (i = 1; i < RBPROF_E_COUNT; i++) {
 		if (!errors[i])
 			continue;
 		snprintf(text, sizeof(text), "%s: %" PRIu64, rbprof_error__text((int)i), errors[i]);
-		profile__comment(session->profile, text);
+		profile__comment(profile, text);
 	}
 }
 
 struct profile *session__profile(struct session *session, const char *command_line)
 {
-	struct profile_info *info = profile__info(session->profile);
-	struct profile_mapping *mapping = profile__mapping(session->profile);
+	uint64_t begin_ns = session->start_ns, end_ns = session->stop_ns;
+	struct profile *profile = session->profile;
 	char path[UTF8_LIMIT_PATH + 1];
+	struct profile_mapping *mapping;
+	struct profile_info *info;
 
-	session__flush(session);
-	info->time_ns = (int64_t)(session->start_ns + session->boot_offset_ns);
-	info->duration_ns = (int64_t)(session->stop_ns - session->start_ns);
+	if (session->ring)
+		profile = ring__profile(session->ring, session, &begin_ns, &end_ns);
+	else
+		session__flush(session);
+	if (!profile)
+		return NULL;
+	info = profile__info(profile);
+	info->time_ns = (int64_t)(begin_ns + session->boot_offset_ns);
+	info->duration_ns = (int64_t)(end_ns - begin_ns);
 	info->period = 1000000000 / session->options->frequency_hz;
 	info->period_type = (struct profile_type){ "cpu-time", "nanoseconds" };
 	info->default_type = session->types[SESSION_CPU] > 0 ? 1 : 0;
 	if (session->executable[0]) {
 		utf8__clean(session->executable, strlen(session->executable), path,
 			    UTF8_LIMIT_PATH);
-		mapping->file = profile__cstring(session->profile, path);
-		mapping->build_id = profile__cstring(session->profile, "");
+		mapping = profile__mapping(profile);
+		mapping->file = profile__cstring(profile, path);
+		mapping->build_id = profile__cstring(profile, "");
 	}
-	add_comments(session, command_line);
-	return profile__failed(session->profile) ? NULL : session->profile;
+	add_comments(session, profile, command_line);
+	return profile__failed(profile) ? NULL : profile;
 }

@@ -60,6 +60,19 @@ void session__on_stack(struct session *session, struct tracked_process *process,
 	session__name(session, process, thread, sample, &key);
 }
 
+/* Keeps the key for later ticks of the same sleep: what lasts long is told more than once. */
+static void keep_key(struct tracked_thread *thread, uint64_t switches,
+		     const struct tracked_row_key *key)
+{
+	thread->read.is_valid = true;
+	thread->read.switches = switches;
+	thread->read.key = *key;
+	if (thread->last_stack == PROFILE_NONE) {
+		thread->last_stack = key->stack;
+		thread->last_omitted = key->omitted;
+	}
+}
+
 /* The key of a wait's ticks: of the sleep itself, or of the time from its end to the CPU. */
 static void key_of_wait(struct session *session, struct tracked_process *process,
 			struct tracked_thread *thread, const struct rbprof_sample *sample,
@@ -67,9 +80,8 @@ static void key_of_wait(struct session *session, struct tracked_process *process
 {
 	struct tracked_row_key key = { .kind = TRACKED_WAIT, .holder = PROFILE_NONE };
 	const bool is_runnable = flags & RBPROF_SAMPLE_RUNNABLE;
-	const bool is_weak = sample->flags & (RBPROF_SAMPLE_NOT_READ | RBPROF_SAMPLE_NO_EC);
 
-	if (is_weak && thread->read.is_valid && thread->read.switches == sample->wait.switches) {
+	if (thread->read.is_valid && thread->read.switches == sample->wait.switches) {
 		key = thread->read.key;
 		if (is_runnable)
 			key.state = state_of(session, &sample->wait, flags, key.stack);
@@ -80,10 +92,8 @@ static void key_of_wait(struct session *session, struct tracked_process *process
 	} else {
 		key.stack = session__stack(session, process, sample, &key.omitted);
 		describe(session, process, thread, sample, flags, &key);
-		if (thread->last_stack == PROFILE_NONE) {
-			thread->last_stack = key.stack;
-			thread->last_omitted = key.omitted;
-		}
+		if (!is_runnable)
+			keep_key(thread, sample->wait.switches, &key);
 	}
 	if (!session->options->max_frames)
 		key.stack = session->stack_none;
@@ -188,13 +198,7 @@ static void keep_reading(struct session *session, struct tracked_process *proces
 	if (!thread)
 		return;
 	describe(session, process, thread, &sample, sample.flags, &key);
-	thread->read.is_valid = true;
-	thread->read.switches = reading->wait.switches;
-	thread->read.key = key;
-	if (thread->last_stack == PROFILE_NONE) {
-		thread->last_stack = key.stack;
-		thread->last_omitted = key.omitted;
-	}
+	keep_key(thread, reading->wait.switches, &key);
 }
 
 /* Reads those of one process, which follow each other in the list. Returns how many. */

@@ -162,6 +162,7 @@ struct tracked_process {
 	uint64_t threads_started_seen;
 
 	struct rbprof_counters counters; /* of the kernel side, last read */
+	uint64_t lost_told_ns;		 /* CPU of lost events that is in the profile */
 	uint64_t errors[RBPROF_E_COUNT]; /* of user space; those of names at their end */
 	UT_hash_handle hh;
 };

@@ -100,6 +100,20 @@ void names__free(struct names *names)
 	free(names);
 }
 
+void names__move(struct names *names, struct profile *profile, struct profile_import *import)
+{
+	struct frame_name *frame;
+	struct thread_name *thread;
+
+	for (frame = names->frames; frame; frame = frame->hh.next) {
+		frame->function = profile_import__function(import, frame->function);
+		frame->last_frame = PROFILE_NONE;
+	}
+	for (thread = names->threads; thread; thread = thread->hh.next)
+		thread->text = profile_import__string(import, thread->text);
+	names->profile = profile;
+}
+
 const uint64_t *names__errors(const struct names *names)
 {
 	return names->errors;

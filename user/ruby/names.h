@@ -19,6 +19,7 @@
 
 #include "../../include/rbprof_abi.h"
 #include "../agg/profile.h"
+#include "../agg/profile_import.h"
 #include "../util/memory.h"
 
 struct names;
@@ -36,6 +37,9 @@ struct names_roots {
 int names__new(struct memory *memory, const struct ruby_layout *layout,
 	       const struct names_roots *roots, struct profile *profile, struct names **ret_names);
 void names__free(struct names *names);
+
+/* From now on names go into `profile`, to which import leads from the one so far. */
+void names__move(struct names *names, struct profile *profile, struct profile_import *import);
 
 /* Counts by enum rbprof_error since names__new(); RBPROF_E_COUNT entries. */
 const uint64_t *names__errors(const struct names *names);

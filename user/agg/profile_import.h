@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/*
+ * Brings things of one profile into another: what an id stands for is interned there once, and
+ * its id there is handed out from then on.
+ */
+#ifndef RBPROF_PROFILE_IMPORT_H
+#define RBPROF_PROFILE_IMPORT_H
+
+#include <stdint.h>
+
+#include "profile.h"
+
+struct profile_import;
+
+/*
+ * Neither profile is owned; `from` must not change while the import lives. 0 or -ENOMEM; the
+ * caller frees *ret_import.
+ */
+int profile_import__new(const struct profile *from, struct profile *to,
+			struct profile_import **ret_import);
+void profile_import__free(struct profile_import *import);
+
+/*
+ * The id in `to` of the thing that has this id in `from`. PROFILE_NONE stays what it is, and is
+ * the answer where memory runs out (profile__failed(to) is true then).
+ */
+uint32_t profile_import__string(struct profile_import *import, uint32_t id);
+uint32_t profile_import__function(struct profile_import *import, uint32_t id);
+uint32_t profile_import__stack(struct profile_import *import, uint32_t id);
+
+/* Adds a row of `from`, which must have the types of `to`. Errors as profile__add(). */
+int profile_import__row(struct profile_import *import, const struct profile_row *row);
+
+#endif
