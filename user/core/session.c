@@ -214,10 +214,12 @@ static void read_process_clocks(struct session *session)
 {
 	struct tracked_process *process;
 
-	for (process = session->processes; process; process = process->hh.next)
+	for (process = session->processes; process; process = process->hh.next) {
+		process->first_ns = session->start_ns;
 		process->has_cpu_at_start =
 			!process->is_placeholder &&
 			!ruby_process__cpu_ns(process->found.pid, &process->cpu_at_start_ns);
+	}
 }
 
 int session__start(struct session *session)
