@@ -18,8 +18,8 @@
 #include "log.h"
 
 #define WINDOW_NS	100000000
-#define BUDGET_SHARE	100  /* of a window: one part of this many */
-#define PROGRAM_NS	1500 /* what our programs take, at a hit */
+#define BUDGET_SHARE	200  /* of a window: one part of this many */
+#define PROGRAM_NS	4000 /* what our programs take at a hit, and what they push out of caches */
 #define MEASURED_CALLS	200
 #define MEASURED_ROUNDS 3
 
