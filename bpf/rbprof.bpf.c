@@ -31,13 +31,13 @@ static __always_inline void send_sample(struct task_struct *task, struct scratch
 	struct rbprof_sample *sample = &scratch->sample;
 	u64 *known_epoch = NULL, clock = thread_clock(state, cpu);
 	u32 size, frames = sample->frame_count;
+	s64 on;
 
 	if (!emit_room_for_samples())
 		goto lost;
 	sample->cpu_delta_ns = clock_delta(state, clock, c);
-	sample->wall_delta_ns = state->on_ns;
-	if (state->on_since_ns && now > state->on_since_ns)
-		sample->wall_delta_ns += now - state->on_since_ns;
+	on = state->on_ns + (state->on_since_ns ? now - state->on_since_ns : 0);
+	sample->wall_delta_ns = on < 0 ? 0 : on;
 	sample->overhead_delta_ns = state->overhead_ns;
 	if (frames)
 		known_epoch = bpf_map_lookup_elem(&known_stacks, &sample->stack_hash);
@@ -52,7 +52,7 @@ static __always_inline void send_sample(struct task_struct *task, struct scratch
 	if (bpf_ringbuf_output(&events, sample, size, emit_wake(is_urgent(scratch, known_epoch))))
 		goto lost;
 	clock_reported(state, clock);
-	state->on_ns = 0;
+	state->on_ns = on < 0 ? on : 0;
 	state->on_since_ns = now;
 	state->overhead_ns = 0;
 	if (c)

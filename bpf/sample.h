@@ -58,7 +58,7 @@ static __noinline void sample_collector(const struct ruby_layout *layout,
 	const bool is_vms = layout->vm__gvl_owner != RUBY_NO_FIELD;
 	u64 from = 0, owner = 0, sweeping = 0, objspace = state->objspace;
 
-	if (!objspace || !(config.flags & RBPROF_COLLECT_GC))
+	if (!objspace || !config.flags)
 		return;
 	if (layout->objspace__latest_gc_info != RUBY_NO_FIELD)
 		bpf_probe_read_user(&sample->gc_info, sizeof(sample->gc_info),

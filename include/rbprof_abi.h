@@ -290,6 +290,7 @@ struct rbprof_clock {
 	__u64 cpu_total_ns;	 /* the thread's whole CPU time, the kernel's figure */
 	__u64 cpu_start_ns;	 /* the same, when the thread's clock was started */
 	__u64 start_ns;		 /* when that was, CLOCK_MONOTONIC */
+	__u64 ran_ns;		 /* until when it was on a CPU, CLOCK_MONOTONIC */
 	__u64 thread_pointer;	 /* pthread_t, on x86-64 */
 	__u32 reason;
 	__u32 tid_inside; /* tid in the thread's own pid namespace: as the VM knows it */
@@ -318,8 +319,8 @@ _Static_assert(offsetof(struct rbprof_sample, gc) == 64, "abi");
 _Static_assert(offsetof(struct rbprof_sample, ec) == 80, "abi");
 _Static_assert(offsetof(struct rbprof_sample, flags) == 104, "abi");
 _Static_assert(offsetof(struct rbprof_sample, wait) == 144, "abi");
-_Static_assert(sizeof(struct rbprof_clock) == 128, "abi");
-_Static_assert(offsetof(struct rbprof_clock, comm) == 112, "abi");
+_Static_assert(sizeof(struct rbprof_clock) == 136, "abi");
+_Static_assert(offsetof(struct rbprof_clock, comm) == 120, "abi");
 _Static_assert(sizeof(struct rbprof_lifecycle) == 64, "abi");
 _Static_assert(sizeof(struct ruby_layout) % 2 == 0, "abi");
 _Static_assert(sizeof(struct rbprof_counters) ==

@@ -232,8 +232,8 @@ int session__start(struct session *session)
 	if (error && session->follows_tree)
 		return error;
 	session->boot_offset_ns = realtime_offset_ns();
-	session->start_ns = session__now_ns();
 	error = programs__start_clocks(session->programs);
+	session->start_ns = session__now_ns();
 	read_process_clocks(session);
 	if (!error)
 		error = programs__start_timers(session->programs,
@@ -441,6 +441,7 @@ void session__stop(struct session *session)
 	wait_for_exits(session);
 	if (programs__read_clocks(session->programs))
 		log__warn("cannot read the clocks a last time: the last moments are missing");
+	session->stop_ns = session__now_ns();
 	for (process = session->processes; process; process = process->hh.next) {
 		uint64_t cpu_ns;
 
@@ -451,7 +452,6 @@ void session__stop(struct session *session)
 			process->has_cpu_at_end = true;
 		}
 	}
-	session->stop_ns = session__now_ns();
 	programs__consume(session->programs);
 	for (process = session->processes; process; process = process->hh.next) {
 		struct rbprof_counters counters;

@@ -153,6 +153,9 @@ void session__on_wait(struct session *session, struct tracked_process *process,
 void session__on_ask(struct session *session, const struct rbprof_sample *sample);
 /* Asks for and reads threads that sleep since before they were seen. */
 void session__read_waits(struct session *session);
+/* A tick found the thread with the GVL. */
+void session__note_holder(struct tracked_process *process, const struct tracked_thread *thread,
+			  uint64_t time_ns);
 /* Time off the CPU of a thread whose process was not known to be Ruby. */
 void session__add_unknown(struct session *session, struct tracked_thread *thread,
 			  const struct rbprof_clock *clock);

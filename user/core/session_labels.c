@@ -158,10 +158,17 @@ void session__flush_rows(struct session *session, struct tracked_process *proces
 	}
 }
 
+static int by_time(const struct tracked_row *a, const struct tracked_row *b)
+{
+	return a->key.time_ns < b->key.time_ns ? -1 : a->key.time_ns > b->key.time_ns;
+}
+
 void session__flush_thread(struct session *session, struct tracked_process *process,
 			   struct tracked_thread *thread)
 {
 	session__share_waits(session, thread);
+	if (session->options->timeline)
+		HASH_SORT(thread->rows, by_time);
 	session__flush_rows(session, process, thread);
 }
 

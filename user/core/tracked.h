@@ -107,6 +107,16 @@ enum tracked_proof {
 	TRACKED_REFUSED, /* found.error says why; accounted for only */
 };
 
+/* Who was seen to hold the GVL lately, and when: a ring, by time. */
+#define TRACKED_HOLDERS 256
+struct tracked_holders {
+	struct {
+		uint64_t time_ns;
+		uint32_t tid;
+	} seen[TRACKED_HOLDERS];
+	uint32_t count; /* ever */
+};
+
 /* The collector of one process: steps that are added up to one sample. */
 struct tracked_gc {
 	uint64_t cpu_ns, wall_ns; /* since the last flush */
@@ -149,6 +159,7 @@ struct tracked_process {
 	uint32_t ended_count;
 	struct tracked_name *vm_names;
 	struct tracked_gc gc;
+	struct tracked_holders *holders; /* NULL: none was seen */
 
 	/* Sums of threads that are no longer kept. */
 	uint64_t forgotten_samples_cpu_ns, forgotten_kernel_cpu_ns, forgotten_threads;
