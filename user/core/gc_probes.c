@@ -18,7 +18,7 @@
 #include "log.h"
 
 #define WINDOW_NS      100000000
-#define BUDGET_SHARE   200  /* of a window: one part of this many */
+#define BUDGET_SHARE   100  /* of a window: one part of this many */
 #define PROGRAM_NS     4000 /* what our programs take at a hit, and what they push out of caches */
 #define MEASURED_CALLS 51
 #define OTHER_BYTES    (1024 * 1024)

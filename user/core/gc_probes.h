@@ -27,7 +27,7 @@ struct gc_probes;
  */
 int gc_probes__measure(uint32_t *ret_trap_ns);
 
-/* How often probes may be hit in 100 ms, for half a hundredth of one CPU. */
+/* How often probes may be hit in 100 ms, for a hundredth of one CPU. */
 uint32_t gc_probes__window_hits(uint32_t trap_ns);
 
 /*
