@@ -155,16 +155,23 @@ static __always_inline void gc_give_up(struct rbprof_gc_sums *sums, const struct
 	sums->removed_sites |= !hits || sites & others ? ~0U : sites | (1U << busiest);
 }
 
-/* At the end of a step, so that none is given up half. */
-static __noinline void gc_watch(struct gc_hit *hit, const struct gc_pairs *pairs)
+/*
+ * At the end of a step, so that none is given up half. True if sites were given up now: all that
+ * was added up is to be told, so that user space knows what the VM's clock goes on from.
+ * A function that the verifier looks at on its own: the ways through its loops are many.
+ */
+__noinline int gc_watch(struct rbprof_gc_sums *sums, const struct gc_pairs *pairs, u64 now_ns)
 {
-	struct rbprof_gc_sums *sums = &hit->c->gc;
-	u64 elapsed = hit->now_ns - sums->window_ns;
+	bool gives_up = false;
+	u64 elapsed;
 
+	if (!sums || !pairs)
+		return 0;
+	elapsed = now_ns - sums->window_ns;
 	if (!sums->window_ns)
 		goto open;
 	if (elapsed < GC_WINDOW_NS)
-		return;
+		return 0;
 	if (config.gc_window_hits &&
 	    sums->window_hits * (u64)GC_WINDOW_NS > config.gc_window_hits * elapsed)
 		sums->hot_windows++;
@@ -173,11 +180,13 @@ static __noinline void gc_watch(struct gc_hit *hit, const struct gc_pairs *pairs
 	if (sums->hot_windows >= GC_HOT_WINDOWS) {
 		gc_give_up(sums, pairs);
 		sums->hot_windows = 0;
+		gives_up = true;
 	}
 open:
-	sums->window_ns = hit->now_ns;
+	sums->window_ns = now_ns;
 	sums->window_hits = 0;
 	__builtin_memset(sums->hits, 0, sizeof(sums->hits));
+	return gives_up;
 }
 
 /* ---- the entry ---- */
@@ -422,9 +431,10 @@ static __always_inline void gc_exit(void *ctx)
 	gc_end(&hit, &step);
 	gc_count_hit(&hit);
 	gc_add(&hit, &step);
+	if (gc_watch(&hit.c->gc, pairs, hit.now_ns))
+		step.flushes = true;
 	if (step.replaces || step.flushes)
 		gc_tell(&hit, &step);
-	gc_watch(&hit, pairs);
 	state->gc_site = hit.site;
 	state->gc_seen_ns = bpf_ktime_get_ns();
 	gc_settle(&hit, &step);

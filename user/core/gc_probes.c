@@ -17,11 +17,11 @@
 #include "../discover/mappings.h"
 #include "log.h"
 
-#define WINDOW_NS	100000000
-#define BUDGET_SHARE	100  /* of a window: one part of this many */
-#define PROGRAM_NS	1500 /* what our programs take, at a hit */
-#define MEASURED_CALLS	200
-#define MEASURED_ROUNDS 3
+#define WINDOW_NS      100000000
+#define BUDGET_SHARE   100  /* of a window: one part of this many */
+#define PROGRAM_NS     4000 /* what our programs take at a hit, and what they push out of caches */
+#define MEASURED_CALLS 51
+#define OTHER_BYTES    (1024 * 1024)
 
 /* include/uapi/linux/bpf.h, union bpf_attr: link_create with uprobe_multi */
 struct link_create {
@@ -89,18 +89,34 @@ static int create_link(int program, int file, pid_t pid, const uint64_t *offsets
 
 /* ---- what a hit costs ---- */
 
-static uint64_t time_calls(void)
+static int compare(const void *a, const void *b)
+{
+	const uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return x < y ? -1 : x > y;
+}
+
+/*
+ * The median of single calls. Before each the caches are filled with something else, as by the
+ * collector and what runs between its steps.
+ */
+static uint64_t time_call(volatile unsigned char *other)
 {
 	struct timespec before, after;
-	int i;
+	uint64_t times[MEASURED_CALLS];
+	size_t i, k;
 
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &before);
-	for (i = 0; i < MEASURED_CALLS; i++)
+	for (i = 0; i < MEASURED_CALLS; i++) {
+		for (k = 0; k < OTHER_BYTES; k += 64)
+			other[k]++;
+		clock_gettime(CLOCK_THREAD_CPUTIME_ID, &before);
 		gc_probes_own_site();
-	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &after);
-	return (uint64_t)((after.tv_sec - before.tv_sec) * 1000000000L +
-			  (after.tv_nsec - before.tv_nsec)) /
-	       MEASURED_CALLS;
+		clock_gettime(CLOCK_THREAD_CPUTIME_ID, &after);
+		times[i] = (uint64_t)((after.tv_sec - before.tv_sec) * 1000000000L +
+				      (after.tv_nsec - before.tv_nsec));
+	}
+	qsort(times, MEASURED_CALLS, sizeof(times[0]), compare);
+	return times[MEASURED_CALLS / 2];
 }
 
 /* The mapping of an address: its file, and where in the file the address lies. */
@@ -139,19 +155,22 @@ static int find_place(pid_t pid, uint64_t address, struct place *ret_place)
 static int measure(int program, const struct place *place, uint32_t *ret_trap_ns)
 {
 	const uint64_t cookie = 0;
-	uint64_t plain = time_calls(), least = UINT64_MAX, probed;
-	int i, link = create_link(program, place->file, getpid(), &place->offset, &cookie, 1);
+	unsigned char *other = calloc(1, OTHER_BYTES);
+	uint64_t plain, probed;
+	int link;
 
+	if (!other)
+		return -ENOMEM;
+	plain = time_call(other);
+	link = create_link(program, place->file, getpid(), &place->offset, &cookie, 1);
+	if (link >= 0) {
+		probed = time_call(other);
+		*ret_trap_ns = probed > plain ? (uint32_t)(probed - plain) : 0;
+		close(link);
+	}
+	free(other);
 	if (link < 0)
 		return link == -EINVAL || link == -EOPNOTSUPP ? -ENOTSUP : link;
-	/* What others do to our CPU meanwhile only makes it more. */
-	for (i = 0; i < MEASURED_ROUNDS; i++) {
-		probed = time_calls();
-		if (probed < least)
-			least = probed;
-	}
-	close(link);
-	*ret_trap_ns = least > plain ? (uint32_t)(least - plain) : 0;
 	return 0;
 }
 

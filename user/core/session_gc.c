@@ -100,13 +100,13 @@ static void note_clock(struct tracked_gc *gc, uint64_t clock_ns)
 
 /*
  * What of a sample's CPU is the collector's by the VM's clock. That goes on only when a step (or
- * its marking) ends: a sample that falls into a step is the collector's itself. So a step is told
- * before the clock says it, and somewhat too much of it, since the sample began before the step:
- * that much is left out of the next one.
+ * its marking) ends. Where it stands still between two samples inside, all of the second is the
+ * collector's: told before the clock says it.
  */
 static uint64_t part_by_clock(struct tracked_gc *gc, uint64_t clock_ns, bool is_inside,
 			      uint64_t cpu_ns)
 {
+	const bool is_same_step = is_inside && gc->is_inside && gc->inside_ns == clock_ns;
 	uint64_t said, told, part;
 
 	if (!gc->has_base) {
@@ -114,14 +114,12 @@ static uint64_t part_by_clock(struct tracked_gc *gc, uint64_t clock_ns, bool is_
 		gc->clock_base_ns = clock_ns;
 		gc->probed_base_ns = gc->probed_ns + gc->moved_ns;
 	}
-	if (is_inside) {
-		part = cpu_ns > gc->ahead_ns ? cpu_ns - gc->ahead_ns : 0;
-		gc->ahead_ns -= cpu_ns - part;
-		return part;
-	}
+	gc->is_inside = is_inside;
+	gc->inside_ns = clock_ns;
+	if (is_same_step)
+		return cpu_ns;
 	said = clock_ns - gc->clock_base_ns;
 	told = gc->probed_ns + gc->moved_ns - gc->probed_base_ns;
-	gc->ahead_ns = told > said ? told - said : 0;
 	part = said > told ? said - told : 0;
 	return part < cpu_ns ? part : cpu_ns;
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <sys/utsname.h>
 
+#include "../ruby/gc_info.h"
 #include "../util/utf8.h"
 #include "error_names.h"
 #include "version.h"
@@ -86,6 +87,21 @@ static void add_thread(struct labels *labels, const struct tracked_process *proc
 		add_number(labels, "ractor id", row->key.ractor);
 }
 
+/* By the VM's record; none where a release has it elsewhere, or nothing was collected yet. */
+static void add_gc_info(struct labels *labels, uint32_t info)
+{
+	struct profile *profile = labels->profile;
+	const char *reason = gc_info__reason(info), *cause = gc_info__cause(info);
+
+	if (!info)
+		return;
+	add_text(labels, "gc type", profile__cstring(profile, gc_info__type(info)));
+	if (reason)
+		add_text(labels, "gc reason", profile__cstring(profile, reason));
+	if (cause)
+		add_text(labels, "gc cause", profile__cstring(profile, cause));
+}
+
 static void add_gc(struct labels *labels, const struct tracked_row *row)
 {
 	struct profile *profile = labels->profile;
@@ -94,6 +110,7 @@ static void add_gc(struct labels *labels, const struct tracked_row *row)
 	add_text(labels, "thread name", profile__cstring(profile, "Garbage Collection"));
 	add_text(labels, "event", profile__cstring(profile, "gc"));
 	add_text(labels, "gc source", row->key.gc_source);
+	add_gc_info(labels, row->key.gc_info);
 	if (row->key.name != PROFILE_NONE)
 		add_text(labels, "gc thread", row->key.name);
 }

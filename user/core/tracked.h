@@ -134,7 +134,8 @@ struct tracked_gc {
 	/* The VM's clock at a moment from which on what it says is told by us, and what was. */
 	bool has_base;
 	uint64_t clock_base_ns, probed_base_ns, moved_ns;
-	uint64_t ahead_ns; /* told before the clock said it, when it was last compared */
+	bool is_inside;	    /* the last sample was inside of a step that no probe saw */
+	uint64_t inside_ns; /* ... and what the clock said */
 	uint64_t clock_first_ns, clock_last_ns; /* over the recording, for the balance sheet */
 	struct tracked_thread *rows;		/* all its rows */
 };
