@@ -79,6 +79,6 @@ int on_gc_exit(struct pt_regs *ctx)
 SEC("tp_btf/sched_switch")
 int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_struct *next)
 {
-	clock_calibrate(prev, next);
+	clock_calibrate(prev, next, bpf_ktime_get_ns());
 	return 0;
 }
