@@ -14,8 +14,10 @@ module Bench
                               "others of the host, that are not Ruby, do this; share of one CPU. --comm: every " \
                               "process of the host is looked at, but other Rubies do not count")
       nothing
-      short_processes(:comm)
-      short_processes(:pid)
+      %i[comm pid].each do |target|
+        short_processes(target, "processes", "/bin/true")
+        short_processes(target, "least processes", Bench.compiled("nothing", "-static", "-nostartfiles"))
+      end
       CHANGES.each { |rate| mappings(rate) }
     end
 
@@ -27,11 +29,10 @@ module Bench
       recorded(:comm) { |pid| report("nothing, --comm", pid) { sleep(seconds) && nil } }
     end
 
-    # Two at a time, so that they leave room for us on two CPUs.
-    def short_processes(target)
-      spawner = Program.new(Bench.compiled("spawner"), "/bin/true")
+    def short_processes(target, kind, program)
+      spawner = Program.new(Bench.compiled("spawner"), program)
       recorded(target) do |pid|
-        report("#{RATE} short processes a second, #{target == :pid ? "-p" : "--comm"}", pid) do
+        report("#{RATE} #{kind} a second, #{target == :pid ? "-p" : "--comm"}", pid) do
           done = spawner.ask("#{RATE} #{seconds}")
           format("%d started a second", done["started"] / (done["ns"] / 1e9))
         end

@@ -14,9 +14,10 @@
 
 #define SWEEP_NS     1000000000ULL
 #define EXIT_WAIT_MS 100
-#define QUIET_MS     100 /* events that are not urgent wait this long */
-#define REST_MS	     3
-#define MAX_REST_MS  12
+#define QUIET_MS     100	   /* events that are not urgent wait this long */
+#define REST_MS	     3		   /* while Rubies start */
+#define OTHERS_MS    6		   /* while only others do, at first */
+#define MAX_REST_MS  24		   /* when they go on */
 #define ATTACHING_NS 2000000000ULL /* since the last Ruby that started */
 #define SCAN_PAUSE   100 /* between two looks at all processes, in times of one's own CPU */
 #define LOADING_NS   500000000ULL /* in which a new program has mapped its libraries */
@@ -286,8 +287,10 @@ static void read_sideband(struct session *session)
 	bool rested = session->sideband_rests;
 
 	session->sideband_rests = sideband__read(session->sideband);
-	if (session__now_ns() - session->attached_ns < ATTACHING_NS || !session->sideband_rests)
+	if (session->follows_tree || session__now_ns() - session->attached_ns < ATTACHING_NS)
 		session->rest_ms = REST_MS;
+	else if (!rested || !session->sideband_rests)
+		session->rest_ms = OTHERS_MS;
 	else if (session->rest_ms < MAX_REST_MS)
 		session->rest_ms *= 2;
 	if (rested == session->sideband_rests || session->follows_tree)
