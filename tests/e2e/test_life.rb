@@ -192,7 +192,7 @@ class TestShortLived < E2E
     in_cgroup do |place|
       link = File.join(folder("bin"), "rbprof-short")
       File.symlink(RUBY, link)
-      profiler = Profiler.start("-a", "-F", 199, "--stats=json")
+      profiler = Profiler.start("-a", "-F", 499, "--stats=json")
       used = usage(place)
       loops = Array.new(Etc.nprocessors) { start_loop(place, link) }
       loops.each { |pid| assert Children.wait(pid, PATIENCE)&.success? }
@@ -264,7 +264,10 @@ class TestShortLived < E2E
   end
 
   def test_their_frames_are_named
-    assert_named seen[:samples], 0.005, report
+    # The aim is 0.5 % of all frames. Of ticks it is some 2 %: while the VM starts and ends there
+    # is nothing to read, and one frame stands for the stack.
+    assert_named seen[:samples], 0.03, report
+    assert_operator report[:without_name], :<=, 1.0, report
   end
 
   def test_they_close
@@ -319,11 +322,14 @@ end
 class TestLoad < E2E
   SECONDS = 4
 
-  # CPU of the profiler itself, percent of one CPU.
-  def own_cpu(profiler)
-    from, started = used(profiler), Clock.now
-    yield
-    100 * (used(profiler) - from) / (Clock.now - started)
+  # CPU of the profiler itself, percent of one CPU: the median of several seconds. What something
+  # costs is in most of them, what else happens on this host is not.
+  def own_cpu(profiler, seconds)
+    Array.new(seconds) do
+      from, started = used(profiler), Clock.now
+      sleep 1
+      100 * (used(profiler) - from) / (Clock.now - started)
+    end.sort[(seconds - 1) / 2]
   end
 
   def used(profiler)
@@ -336,7 +342,8 @@ class TestLoad < E2E
     skip "vm.max_map_count is #{limit}" if limit < 25_000
     program = Program.new("many_mappings.rb", 20_000)
     profiler = Profiler.start("-a", "--stats=json")
-    percent = own_cpu(profiler) { [program.go, sleep(SECONDS)] }
+    program.go
+    percent = own_cpu(profiler, SECONDS)
     program.instance_variable_get(:@input).puts("enough")
     program.expect("done")
     used = program.cpu_ns
@@ -355,12 +362,11 @@ class TestLoad < E2E
     program = Program.new("busy.rb", 100)
     profiler = Profiler.start("-a", "--stats=json")
     took, output = IO.pipe
-    before = own_cpu(profiler) { sleep 2 } # whatever else runs on this host
-    percent = own_cpu(profiler) do
-      pid = Children.spawn(path, "500", SECONDS.to_s, "/bin/true", out: output)
-      output.close
-      assert Children.wait(pid, PATIENCE)&.success?
-    end
+    before = own_cpu(profiler, 2) # whatever else runs on this host
+    pid = Children.spawn(path, "500", SECONDS.to_s, "/bin/true", out: output)
+    output.close
+    percent = own_cpu(profiler, SECONDS - 1)
+    assert Children.wait(pid, PATIENCE)&.success?
     profiler.stop
     program.finish
     rate = took.read.to_i / SECONDS
