@@ -124,6 +124,16 @@ $(O)/gc_probe: tests/bpf/gc_probe.c $(O)/gc_probe.skel.h $(O)/librbprof.a
 $(O)/gc_probe_hooks.so: tests/bpf/gc_probe_hooks.c | $(O)
 	$(Q)$(CC) -O2 -shared -fPIC $< -o $@
 
+# ---- what threads wait for, read in the kernel and from outside ----
+$(O)/wait_probe.skel.h: tests/bpf/wait_probe.bpf.c $(wildcard tests/bpf/*.h) $(BPF_HEADERS) | $(O)
+	$(Q)$(CLANG) $(BPF_CFLAGS) -c $< -o $(O)/wait_probe.tmp.o && \
+		$(BPFTOOL) gen object $(O)/wait_probe.bpf.o $(O)/wait_probe.tmp.o && \
+		$(BPFTOOL) gen skeleton $(O)/wait_probe.bpf.o name wait_probe_bpf >$@
+
+$(O)/wait_probe: tests/bpf/wait_probe.c $(O)/wait_probe.skel.h $(O)/librbprof.a
+	$(say) LINK $@
+	$(Q)$(CC) $(CPPFLAGS) -I. -Itests/bpf $(CFLAGS) $< $(O)/librbprof.a $(LDLIBS) -o $@
+
 # ---- documents ----
 $(O)/man/%: docs/man/%.scd | $(O)
 	$(say) MAN $@
@@ -169,6 +179,10 @@ check-static: all ## tests of a static Ruby, built from Debian's source (some te
 .PHONY: check-gc
 check-gc: $(O)/gc_probe $(O)/gc_probe_hooks.so ## GC sites against the VM's own events (a minute a Ruby)
 	$(Q)GC_PROBE_HOOKS=$(abspath $(O))/gc_probe_hooks.so $(O)/gc_probe ruby tests/bpf/gc_probe.rb
+
+.PHONY: check-waits
+check-waits: $(O)/wait_probe ## waits of threads, read in the kernel, against what the threads do
+	$(Q)$(O)/wait_probe ruby tests/bpf/wait_probe.rb
 
 .PHONY: lint
 lint: ## formatting, static analysis

@@ -61,7 +61,17 @@ enum {
 };
 
 #define PF_EXITING 0x04 /* include/linux/sched.h, flags: gives its memory back */
-#define TASK_DEAD  0x80 /* include/linux/sched.h, state of a task that left the CPU for good */
+
+/* include/linux/sched.h, state of a task that leaves its CPU; 0: it could go on */
+#define TASK_UNINTERRUPTIBLE 0x02
+#define TASK_STOPPED	     0x04
+#define TASK_TRACED	     0x08
+#define TASK_DEAD	     0x80 /* it left for good */
+
+/* include/uapi/linux/stat.h, type of a file */
+#define S_IFMT	 0xf000
+#define S_IFREG	 0x8000
+#define S_IFSOCK 0xc000
 
 #pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
 
@@ -72,6 +82,7 @@ typedef struct {
 struct rq {
 	u64 clock;
 	u64 clock_task;
+	u64 prev_irq_time; /* only with CONFIG_IRQ_TIME_ACCOUNTING */
 };
 
 struct cfs_rq {
@@ -82,6 +93,7 @@ struct cfs_rq {
 /* Of a kernel with CONFIG_SCHED_INFO; kept up to date where sched_info_on(). */
 struct sched_info {
 	u64 run_delay;
+	u64 last_arrival;
 	u64 last_queued;
 };
 
@@ -115,6 +127,23 @@ struct pid {
 	struct upid numbers[1];
 };
 
+struct inode {
+	unsigned short i_mode;
+};
+
+struct file {
+	struct inode *f_inode;
+};
+
+struct fdtable {
+	unsigned int max_fds;
+	struct file **fd;
+};
+
+struct files_struct {
+	struct fdtable *fdt;
+};
+
 struct task_struct {
 	struct pid *thread_pid;
 	struct thread_info thread_info;
@@ -127,12 +156,13 @@ struct task_struct {
 	pid_t pid;
 	pid_t tgid;
 	struct task_struct *group_leader;
-	u64 start_boottime;
-	struct signal_struct *signal;
-	struct thread_struct thread;
-	struct sched_info sched_info;
 	unsigned long nvcsw;
 	unsigned long nivcsw;
+	u64 start_boottime;
+	struct signal_struct *signal;
+	struct files_struct *files;
+	struct thread_struct thread;
+	struct sched_info sched_info;
 	bool throttled; /* since 6.18, with CONFIG_CFS_BANDWIDTH */
 	char comm[16];
 };
@@ -154,7 +184,11 @@ struct bpf_iter__task {
 	struct task_struct *task;
 };
 
+/* x86: of user mode, as they were at the entry into the kernel */
 struct pt_regs {
+	unsigned long si;
+	unsigned long di;
+	unsigned long orig_ax; /* number of the system call, -1: it came in by none */
 	unsigned long ip;
 };
 

@@ -14,6 +14,7 @@
 #define RBPROF_BPF_CLOCK_H
 
 #define CLOCK_MAX_SINCE_NS 2000000000ULL
+#define CLOCK_WINDOW	   64 /* switches */
 
 static __always_inline bool clock_has_run_queue(void)
 {
@@ -42,9 +43,13 @@ static __always_inline void clock_idle(struct rbprof_cpu *cpu, struct task_struc
 		cpu->idle_since_ns = now;
 }
 
-/* A switch takes place: the run queue's clock is up to date. */
-static __always_inline void clock_calibrate(struct task_struct *prev, struct task_struct *next,
-					    u64 now)
+/*
+ * A switch takes place: the run queue's clock is up to date. Returns when the kernel sees it take
+ * place, on CLOCK_MONOTONIC: from there on it charges CPU to the next task. That may be some time
+ * before now, as when a wake-up had just read the clock.
+ */
+static __always_inline u64 clock_calibrate(struct task_struct *prev, struct task_struct *next,
+					   u64 now)
 {
 	u32 zero = 0;
 	struct rbprof_cpu *cpu = bpf_map_lookup_elem(&cpus, &zero);
@@ -53,24 +58,27 @@ static __always_inline void clock_calibrate(struct task_struct *prev, struct tas
 	struct rq *rq = clock_run_queue(next);
 
 	if (!cpu)
-		return;
+		return now;
 	clock_idle(cpu, prev, next, now);
 	if (rq)
 		kernel_clock = rq->clock;
 	else if (!clock_has_run_queue())
 		kernel_clock = next->se.exec_start;
 	else
-		return;
+		return now;
 	/*
 	 * The kernel read its clock before we read ours, by more when interrupts came between:
-	 * the smallest distance is the best; it may creep up, as the clocks drift.
+	 * the smallest distance is the best. The clocks drift, so it is that of the last switches.
 	 */
 	offset = now - kernel_clock;
 	if (!cpu->switches || offset < cpu->offset_ns)
 		cpu->offset_ns = offset;
-	else
-		cpu->offset_ns += (u64)(offset - cpu->offset_ns) >> 6;
+	if (!(cpu->switches % CLOCK_WINDOW) || offset < cpu->smallest_ns)
+		cpu->smallest_ns = offset;
 	cpu->switches++;
+	if (!(cpu->switches % CLOCK_WINDOW))
+		cpu->offset_ns = cpu->smallest_ns;
+	return kernel_clock + cpu->offset_ns;
 }
 
 static __always_inline u32 task_cpu(struct task_struct *task)
@@ -143,12 +151,17 @@ static __always_inline void clock_reported(struct thread_state *state, u64 clock
 		state->reported_ns = clock;
 }
 
-/* What the kernel charges to the thread for our programs, from began_ns (CLOCK_MONOTONIC) on. */
-static __always_inline void clock_overhead(struct thread_state *state, u64 began_ns)
+/*
+ * Moves what the kernel charges to the thread for our program, which began at began_ns
+ * (CLOCK_MONOTONIC), to overhead. Interrupts are left out of a thread's CPU where the kernel has
+ * CONFIG_IRQ_TIME_ACCOUNTING.
+ */
+static __always_inline void clock_overhead(struct thread_state *state, u64 began_ns,
+					   bool in_interrupt)
 {
 	u64 cost = bpf_ktime_get_ns() - began_ns;
 
-	if (config.flags & RBPROF_IRQ_TIME_APART)
+	if (in_interrupt && bpf_core_field_exists(((struct rq *)0)->prev_irq_time))
 		return;
 	state->overhead_ns += cost;
 	state->excluded_ns += cost;

@@ -57,6 +57,11 @@ static __always_inline void thread_attach(struct task_struct *task, struct threa
 	if (until <= state->reported_ns + state->excluded_ns)
 		return;
 	thread_take(state, &deltas);
+	/* The time in which it used the rest is the next sample's, as that CPU is. */
+	if (cpu - until < deltas.on_ns) {
+		deltas.on_ns -= cpu - until;
+		state->on_ns += cpu - until;
+	}
 	deltas.cpu_ns = until - state->excluded_ns - state->reported_ns;
 	emit_clock(task, state, process->serial, &deltas, until, RBPROF_CLOCK_ATTACHED, c);
 	state->reported_ns = until - state->excluded_ns;

@@ -35,7 +35,7 @@ static __always_inline void send_sample(struct task_struct *task, struct scratch
 		goto lost;
 	sample->cpu_delta_ns = clock_delta(state, clock, c);
 	sample->wall_delta_ns = state->on_ns;
-	if (state->on_since_ns)
+	if (state->on_since_ns && now > state->on_since_ns)
 		sample->wall_delta_ns += now - state->on_since_ns;
 	sample->overhead_delta_ns = state->overhead_ns;
 	if (frames)
@@ -112,6 +112,7 @@ int on_tick(struct bpf_perf_event_data *ctx)
 		}
 		count_error(c, RBPROF_E_THREAD_WITHOUT_START);
 	}
+	wall_is_in(task, state, now);
 	thread_attach(task, state, process, used, c);
 	thread_pointer = task->thread.fsbase;
 	if (task_drops_memory(task)) {
@@ -121,7 +122,7 @@ int on_tick(struct bpf_perf_event_data *ctx)
 	}
 	sample_stack(process, state, scratch, c, thread_pointer);
 	send_sample(task, scratch, state, process->serial, used, now, c);
-	clock_overhead(state, now);
+	clock_overhead(state, now, true);
 	return 0;
 }
 
@@ -129,9 +130,9 @@ SEC("tp_btf/sched_switch")
 int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_struct *next)
 {
 	struct thread_state *state;
-	u64 now = bpf_ktime_get_ns();
+	u64 began = bpf_ktime_get_ns(), now;
 
-	clock_calibrate(prev, next, now);
+	now = clock_calibrate(prev, next, began);
 	state = bpf_task_storage_get(&threads, prev, NULL, 0);
 	if (state)
 		wall_out(prev, state, preempt, now);
@@ -142,7 +143,7 @@ int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_stru
 		return 0;
 	wall_in(next, state, now);
 	/* The kernel's clock of the next task began before this program. */
-	clock_overhead(state, now);
+	clock_overhead(state, began, false);
 	return 0;
 }
 

@@ -61,7 +61,7 @@ static __always_inline void wall_start(struct task_struct *task, struct thread_s
 	state->off_since_ns = is_on ? 0 : now;
 	state->on_ns = 0;
 	state->off_ns = 0;
-	state->off_flags = task->__state ? 0 : RBPROF_SAMPLE_RUNNABLE;
+	state->off_flags = wait_is_runnable(task, false) ? RBPROF_SAMPLE_RUNNABLE : 0;
 	state->has_stack = 0;
 	state->asked = 0;
 	state->wait_class = 0;
@@ -135,32 +135,6 @@ static __always_inline void wall_read(struct task_struct *task, struct thread_st
 	}
 	__builtin_memcpy(&state->wait, sample, sizeof(state->wait));
 	state->has_stack = 1;
-}
-
-/* The thread leaves its CPU. */
-static __always_inline void wall_out(struct task_struct *task, struct thread_state *state,
-				     bool preempt, u64 now)
-{
-	u64 length;
-
-	if (state->on_since_ns)
-		state->on_ns += now - state->on_since_ns;
-	state->on_since_ns = 0;
-	state->off_flags = 0;
-	if (preempt || !task->__state)
-		state->off_flags = RBPROF_SAMPLE_RUNNABLE |
-				   (wall_is_throttled(task) ? RBPROF_SAMPLE_THROTTLED : 0);
-	state->has_stack = 0;
-	state->run_delay_ns = task->sched_info.run_delay;
-	wall_pass(state, now);
-	state->wait_class = wait_class(task, state->off_flags) & (WALL_CLASSES - 1);
-	length = state->lengths_us[state->wait_class] * 1000ULL;
-	if (config.flags & RBPROF_COLLECT_WALL && state->reads &&
-	    state->tick_ns - now <= 2 * length + WALL_NEAR_NS) {
-		state->reads--;
-		wall_read(task, state, now);
-	}
-	state->off_since_ns = now;
 }
 
 /*
@@ -239,7 +213,55 @@ static __always_inline void wall_in(struct task_struct *task, struct thread_stat
 		state->lengths_us[at] = longest;
 		wall_tell(task, state, off, now);
 	}
-	state->on_since_ns = now;
+	/* That it went off was not seen: it counts as on. */
+	if (!state->on_since_ns)
+		state->on_since_ns = now;
+}
+
+/*
+ * The same, if the switch was not seen: the kernel does not show every one of them. When it came
+ * onto the CPU it keeps itself; now is when we find it there.
+ */
+static __always_inline void wall_is_in(struct task_struct *task, struct thread_state *state,
+				       u64 now)
+{
+	u64 off = state->off_since_ns, arrival = task->sched_info.last_arrival;
+	u32 zero = 0;
+	struct rbprof_cpu *cpu = bpf_map_lookup_elem(&cpus, &zero);
+
+	if (!off)
+		return;
+	if (cpu && arrival)
+		arrival += cpu->offset_ns;
+	wall_in(task, state, arrival > off && arrival < now ? arrival : now);
+}
+
+/* The thread leaves its CPU. */
+static __always_inline void wall_out(struct task_struct *task, struct thread_state *state,
+				     bool preempt, u64 now)
+{
+	u64 length;
+
+	wall_is_in(task, state, now);
+	if (state->on_since_ns && now > state->on_since_ns)
+		state->on_ns += now - state->on_since_ns;
+	state->on_since_ns = 0;
+	state->off_flags = 0;
+	if (wait_is_runnable(task, preempt))
+		state->off_flags = RBPROF_SAMPLE_RUNNABLE |
+				   (wall_is_throttled(task) ? RBPROF_SAMPLE_THROTTLED : 0);
+	state->has_stack = 0;
+	state->run_delay_ns = task->sched_info.run_delay;
+	wall_pass(state, now);
+	state->wait_class = wait_class(wait_call(task), state->off_flags & RBPROF_SAMPLE_RUNNABLE) &
+			    (WALL_CLASSES - 1);
+	length = state->lengths_us[state->wait_class] * 1000ULL;
+	if (config.flags & RBPROF_COLLECT_WALL && state->reads &&
+	    state->tick_ns - now <= 2 * length + WALL_NEAR_NS) {
+		state->reads--;
+		wall_read(task, state, now);
+	}
+	state->off_since_ns = now;
 }
 
 /* The same for a thread that stays off its CPU, seen from another one. */
@@ -274,8 +296,8 @@ static __always_inline void wall_ask(struct task_struct *task, struct thread_sta
 	struct rbprof_sample ask = {};
 
 	if (!(config.flags & RBPROF_COLLECT_WALL) || !state->serial || !state->off_since_ns ||
-	    state->has_stack || (state->asked == switches && switches) ||
-	    now - state->off_since_ns < WALL_ASK_AFTER_NS)
+	    (state->has_stack && !(state->wait.flags & RBPROF_SAMPLE_NO_EC)) ||
+	    (state->asked == switches && switches) || now - state->off_since_ns < WALL_ASK_AFTER_NS)
 		return;
 	ask.flags = RBPROF_SAMPLE_NO_EC | RBPROF_SAMPLE_NOT_READ;
 	ask.wait.switches = switches;

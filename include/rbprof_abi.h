@@ -101,6 +101,7 @@ struct rbprof_counters {
 /* Map "cpus", one entry a CPU; written by BPF only. */
 struct rbprof_cpu {
 	__s64 offset_ns;     /* CLOCK_MONOTONIC minus the run queue's clock: may be negative */
+	__s64 smallest_ns;   /* of the switches that offset_ns will be taken from next */
 	__u64 ticks;	     /* entries of the timer program, but those that hit the idle task */
 	__u64 idle_ns;	     /* time without a task, up to idle_since_ns */
 	__u64 idle_since_ns; /* CLOCK_MONOTONIC; 0: not idle */
@@ -122,8 +123,6 @@ struct rbprof_config {
 enum rbprof_config_flags {
 	RBPROF_COLLECT_WALL = 1 << 0, /* waits are sampled */
 	RBPROF_COLLECT_GC = 1 << 1,
-	/* The kernel does not charge interrupts to the thread that they interrupt. */
-	RBPROF_IRQ_TIME_APART = 1 << 2,
 };
 
 /* Whose exec starts the clocks of a process that may turn out to be Ruby. */
@@ -221,6 +220,9 @@ enum rbprof_wait_flags {
 				   << 1, /* unblock function set: it waits for more than the GVL */
 	RBPROF_WAIT_LOCKS_MUTEX = 1 << 2,
 	RBPROF_WAIT_IN_REGION = 1 << 3, /* blocking region: native code without the GVL */
+	/* Of the kernel, whether the VM was read or not. */
+	RBPROF_WAIT_STOPPED = 1 << 4,	      /* by a signal or a debugger */
+	RBPROF_WAIT_UNINTERRUPTIBLE = 1 << 5, /* a disk, a page of memory */
 };
 
 /* What a file descriptor that a system call waits for is. */
@@ -299,7 +301,7 @@ struct rbprof_lifecycle {
 };
 
 _Static_assert(sizeof(struct rbprof_process) == 56, "abi");
-_Static_assert(sizeof(struct rbprof_cpu) == 48, "abi");
+_Static_assert(sizeof(struct rbprof_cpu) == 56, "abi");
 _Static_assert(sizeof(struct rbprof_event) == 32, "abi");
 _Static_assert(sizeof(struct rbprof_frame) == 32, "abi");
 _Static_assert(sizeof(struct rbprof_gc_state) == 16, "abi");

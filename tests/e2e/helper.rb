@@ -233,6 +233,7 @@ class Profiler
   end
 
   def stats_of(pid) = stats["processes"].find { |p| p["pid"] == pid }
+  def thread_stats(pid, tid) = stats_of(pid)&.fetch("threads")&.find { |t| t["tid"] == tid }
 end
 
 class E2E < Minitest::Test
@@ -271,6 +272,32 @@ class E2E < Minitest::Test
     tolerance = [expected * 0.005, 1_000_000].max
     assert (actual - expected).abs <= tolerance,
            "#{what}: #{ms(actual)} in the profile, #{ms(expected)} by its clock"
+  end
+
+  # The sum of a type that has to be in the file.
+  def total(samples, type)
+    samples.sum { |s| s.values[type] || flunk("no #{type} in the file, only #{s.values.keys}") }
+  end
+
+  def wall(samples) = total(samples, "wall-time")
+
+  # Wall-time for each state that threads were in.
+  def by_state(samples) = samples.reject { |s| s.gc? || s.overhead? }.group_by(&:state).transform_values { |l| wall(l) }
+
+  # Wall-time of a thread: 0.1 % or 2 ms, whichever is larger. What is expected may be a range.
+  def assert_wall(expected, actual, what)
+    expected = expected..expected unless expected.is_a?(Range)
+    tolerance = [expected.end * 0.001, 2_000_000].max
+    assert_kind_of Numeric, actual, "#{what}: no figure"
+    assert actual.between?(expected.begin - tolerance, expected.end + tolerance),
+           "#{what}: #{ms(actual)}, but #{ms(expected.begin)} to #{ms(expected.end)} by its clock"
+  end
+
+  # A figure of the balance sheet that has to be there.
+  def figure(row, name, what)
+    assert row, "#{what} is not in --stats"
+    assert row.key?(name), "#{what} has no #{name} in --stats: #{row.except("threads")}"
+    row[name]
   end
 
   def assert_share(expected, actual, points, what)

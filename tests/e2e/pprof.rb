@@ -22,6 +22,20 @@ class Pprof
     def pid = labels["pid"]
     def tid = labels["thread id"].to_s[/\A\d+/].to_i
     def thread = labels["thread name"]
+
+    # A type or label that the file has not: nil.
+    def ticks = values["cpu-samples"]
+    def wall = values["wall-time"]
+    def timeline = values["timeline"]
+    def state = labels["state"]
+    def event = labels["event"]
+    def end_ns = labels["end_timestamp_ns"]
+
+    # Each sample is one of these, or of an allocation or the heap.
+    def gc? = event == "gc"
+    def overhead? = labels.key?("profiler overhead")
+    def running? = state == "had cpu" && !gc?
+    def wait? = !state.nil? && state != "had cpu"
   end
 
   attr_reader :types, :samples, :functions, :mappings, :comments, :period, :period_type,

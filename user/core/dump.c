@@ -11,30 +11,12 @@
 #define LIST_TRIES     4
 #define DEADLOCK_TRIES 5
 
-/*
- * glibc's struct pthread (nptl/descr.h, x86-64): its own address at 0x10, the kernel's id at
- * 0x2d0 (2.31 to 2.41). Only for releases whose VM does not keep the id, and checked.
- */
-#define PTHREAD_SELF 0x10
-#define PTHREAD_TID  0x2d0
-
 static struct thread_state *find_inside(struct thread_state *states, size_t count, int64_t tid)
 {
 	for (size_t i = 0; tid > 0 && i < count; i++)
 		if (states[i].tid_inside == tid)
 			return &states[i];
 	return NULL;
-}
-
-static int64_t pthread_tid(struct memory *memory, uint64_t pthread)
-{
-	uint64_t self;
-	uint32_t tid;
-
-	if (!pthread || memory__read_u64(memory, pthread + PTHREAD_SELF, &self) ||
-	    self != pthread || memory__read_u32(memory, pthread + PTHREAD_TID, &tid))
-		return -1;
-	return tid;
 }
 
 static struct thread_state *find_state(const struct dump_source *source,
@@ -44,7 +26,8 @@ static struct thread_state *find_state(const struct dump_source *source,
 	struct thread_state *state = find_inside(states, count, ruby->tid);
 
 	return state ? state
-		     : find_inside(states, count, pthread_tid(source->memory, ruby->pthread));
+		     : find_inside(states, count,
+				   threads__pthread_tid(source->memory, ruby->pthread));
 }
 
 /* Whether the VM started threads since, so that one without a match may still be its own. */

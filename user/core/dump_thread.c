@@ -8,6 +8,7 @@
 
 #include "../ruby/names.h"
 #include "../ruby/object.h"
+#include "wait_state.h"
 
 #define TRIES	 6
 #define PAUSE_US 300
@@ -166,7 +167,13 @@ static int keep_reading(const struct dump_source *source, const struct reading *
 		return err;
 	for (i = 0; i < reading->copy.newest_count; i++)
 		newest[i] = frame_text(source->dump->profile, thread->frames[i]);
+	thread->wait.kind =
+		wait_state__kind(thread->wait.kind, thread->kernel.kind, thread->kernel.number);
+	if (thread->wait.kind == WAIT_OUTSIDE)
+		thread->wait.owner = 0;
 	waits__refine(&reading->copy, newest, reading->copy.newest_count, &thread->wait);
+	if (wait_state__is_network(thread->kernel.kind, newest, reading->copy.newest_count))
+		thread->kernel.is_network = true;
 	*ret_proved = named == reading->copy.stack.count && !reading->copy.stack.error;
 	return profile__failed(source->dump->profile) ? -ENOMEM : 0;
 }

@@ -4,6 +4,8 @@
 #include <stdarg.h>
 #include <string.h>
 
+#include "wait_state.h"
+
 static bool is_running(const struct dump_thread *thread)
 {
 	return thread->state.letter == 'R';
@@ -17,54 +19,11 @@ static bool kernel_says(const struct dump_thread *thread)
 	return kind == WAIT_NOTHING || kind == WAIT_OUTSIDE || kind == WAIT_UNKNOWN;
 }
 
-static const char *kernel_state(const struct kernel_wait *kernel)
-{
-	switch (kernel->kind) {
-	case KERNEL_WAIT_SLEEP:
-		return "sleeping";
-	case KERNEL_WAIT_FD:
-	case KERNEL_WAIT_FDS_ANY:
-		return kernel->is_network ? "network" : "waiting";
-	case KERNEL_WAIT_FILE_LOCK:
-	case KERNEL_WAIT_DISK:
-	case KERNEL_WAIT_CHILD:
-	case KERNEL_WAIT_SIGNAL:
-	case KERNEL_WAIT_STOPPED:
-		return "waiting";
-	case KERNEL_WAIT_FUTEX:
-	case KERNEL_WAIT_UNKNOWN:
-		break;
-	}
-	return "unknown";
-}
-
 const char *dump_thread__state(const struct dump_thread *thread)
 {
 	if (is_running(thread))
 		return "had cpu";
-	if (thread->kernel.kind == KERNEL_WAIT_STOPPED)
-		return "waiting";
-	switch (thread->wait.kind) {
-	case WAIT_GVL:
-		return "waiting for gvl";
-	case WAIT_MUTEX:
-	case WAIT_MONITOR:
-	case WAIT_JOIN:
-		return "blocked";
-	case WAIT_SLEEP:
-		return "sleeping";
-	case WAIT_CONDITION:
-	case WAIT_QUEUE:
-	case WAIT_QUEUE_ROOM:
-	case WAIT_CHILD:
-	case WAIT_RACTOR:
-		return "waiting";
-	case WAIT_NOTHING:
-	case WAIT_OUTSIDE:
-	case WAIT_UNKNOWN:
-		break;
-	}
-	return kernel_state(&thread->kernel);
+	return wait_state__text(thread->wait.kind, thread->kernel.kind, thread->kernel.is_network);
 }
 
 const char *dump_thread__kind(const struct dump_thread *thread)

@@ -433,7 +433,7 @@ void session__stop(struct session *session)
 		if (!process->has_ended &&
 		    !programs__counters(session->programs, process->serial, &counters))
 			process->counters = counters;
-		if (!process->has_ended)
+		if (!process->has_ended && !process->is_exiting)
 			process->last_ns = session->stop_ns;
 	}
 }

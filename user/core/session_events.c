@@ -384,7 +384,7 @@ static void on_clock(struct session *session, const struct rbprof_clock *clock)
 	values.cpu_ns = (int64_t)clock->cpu_delta_ns;
 	values.wall_ns = (int64_t)clock->on_delta_ns;
 	if (clock->reason == RBPROF_CLOCK_ATTACHED)
-		values.wall_ns += (int64_t)clock->off_delta_ns;
+		session__add_unknown(session, thread, clock);
 	else
 		thread->off_ns += clock->off_delta_ns;
 	if (values.cpu_ns || values.wall_ns)

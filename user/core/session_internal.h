@@ -150,6 +150,9 @@ void session__on_wait(struct session *session, struct tracked_process *process,
 void session__on_ask(struct session *session, const struct rbprof_sample *sample);
 /* Asks for and reads threads that sleep since before they were seen. */
 void session__read_waits(struct session *session);
+/* Time off the CPU of a thread whose process was not known to be Ruby. */
+void session__add_unknown(struct session *session, struct tracked_thread *thread,
+			  const struct rbprof_clock *clock);
 /* Gives rows to the time off the CPU that the thread was told of. */
 void session__share_waits(struct session *session, struct tracked_thread *thread);
 

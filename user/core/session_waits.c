@@ -60,6 +60,14 @@ void session__on_stack(struct session *session, struct tracked_process *process,
 	session__name(session, process, thread, sample, &key);
 }
 
+static void note_stack(struct tracked_thread *thread, const struct tracked_row_key *key)
+{
+	if (thread->last_stack == PROFILE_NONE) {
+		thread->last_stack = key->stack;
+		thread->last_omitted = key->omitted;
+	}
+}
+
 /* Keeps the key for later ticks of the same sleep: what lasts long is told more than once. */
 static void keep_key(struct tracked_thread *thread, uint64_t switches,
 		     const struct tracked_row_key *key)
@@ -67,10 +75,6 @@ static void keep_key(struct tracked_thread *thread, uint64_t switches,
 	thread->read.is_valid = true;
 	thread->read.switches = switches;
 	thread->read.key = *key;
-	if (thread->last_stack == PROFILE_NONE) {
-		thread->last_stack = key->stack;
-		thread->last_omitted = key->omitted;
-	}
 }
 
 /* The key of a wait's ticks: of the sleep itself, or of the time from its end to the CPU. */
@@ -80,6 +84,7 @@ static void key_of_wait(struct session *session, struct tracked_process *process
 {
 	struct tracked_row_key key = { .kind = TRACKED_WAIT, .holder = PROFILE_NONE };
 	const bool is_runnable = flags & RBPROF_SAMPLE_RUNNABLE;
+	const bool is_weak = sample->flags & (RBPROF_SAMPLE_NOT_READ | RBPROF_SAMPLE_NO_EC);
 
 	if (thread->read.is_valid && thread->read.switches == sample->wait.switches) {
 		key = thread->read.key;
@@ -92,7 +97,8 @@ static void key_of_wait(struct session *session, struct tracked_process *process
 	} else {
 		key.stack = session__stack(session, process, sample, &key.omitted);
 		describe(session, process, thread, sample, flags, &key);
-		if (!is_runnable)
+		note_stack(thread, &key);
+		if (!is_runnable && !is_weak)
 			keep_key(thread, sample->wait.switches, &key);
 	}
 	if (!session->options->max_frames)
@@ -138,6 +144,23 @@ void session__share_waits(struct session *session, struct tracked_thread *thread
 	tracked_thread__share_waits(thread, &unread);
 }
 
+void session__add_unknown(struct session *session, struct tracked_thread *thread,
+			  const struct rbprof_clock *clock)
+{
+	const struct tracked_row_key key = {
+		.kind = TRACKED_WAIT,
+		.stack = session->stack_not_known,
+		.name = PROFILE_NONE,
+		.state = profile__cstring(session->profile, "unknown"),
+		.holder = PROFILE_NONE,
+		.time_ns = session__time(session, clock->event.time_ns),
+	};
+	const struct tracked_values values = { .wall_ns = (int64_t)clock->off_delta_ns };
+
+	if (values.wall_ns)
+		tracked_thread__add(thread, &key, &values);
+}
+
 /* ---- threads that sleep since before they were seen ---- */
 
 void session__on_ask(struct session *session, const struct rbprof_sample *sample)
@@ -167,6 +190,7 @@ static void keep_reading(struct session *session, struct tracked_process *proces
 	struct rbprof_sample sample = {
 		.event = { .serial = process->serial, .tid = tid },
 		.gc = reading->gc,
+		.flags = reading->flags,
 		.thread = reading->thread,
 		.thread_name = reading->thread_name,
 		.wait = reading->wait,
@@ -179,8 +203,9 @@ static void keep_reading(struct session *session, struct tracked_process *proces
 
 	if (!thread)
 		return;
-	describe(session, process, thread, &sample, 0, &key);
-	keep_key(thread, reading->switches, &key);
+	describe(session, process, thread, &sample, sample.flags, &key);
+	note_stack(thread, &key);
+	keep_key(thread, reading->wait.switches, &key);
 }
 
 /* Reads those of one process, which follow each other in the list. Returns how many. */
@@ -192,10 +217,19 @@ static size_t read_process(struct session *session, const struct session_ask *as
 	size_t i;
 
 	if (process && !process->has_ended && !process->is_exiting && !process->is_placeholder &&
-	    session__has_names(session, process))
-		wait_reader__open(process->memory, process->names, &process->found.runtime->layout,
-				  ruby_process__vm_ptr(&process->found), process->found.pid,
-				  session->profile, session->options->max_frames, &reader);
+	    session__has_names(session, process)) {
+		const struct wait_source source = {
+			.memory = process->memory,
+			.names = process->names,
+			.profile = session->profile,
+			.layout = &process->found.runtime->layout,
+			.vm_ptr_address = ruby_process__vm_ptr(&process->found),
+			.pid = process->found.pid,
+			.max_frames = session->options->max_frames,
+		};
+
+		wait_reader__open(&source, &reader);
+	}
 	for (i = 0; i < count && asks[i].serial == asks->serial; i++) {
 		if (reader && !wait_reader__read(reader, (pid_t)asks[i].tid, &reading))
 			keep_reading(session, process, asks[i].tid, &reading);

@@ -11,10 +11,12 @@ static long long number(const json_t *object, const char *key)
 	return json_integer_value(json_object_get(object, key));
 }
 
-static void print_cpu(const json_t *object, FILE *stream)
+static void print_columns(const json_t *object, FILE *stream)
 {
-	fprintf(stream, "%12.6f %12.6f %+12.6f", seconds(object, "kernel_cpu_ns"),
-		seconds(object, "samples_cpu_ns"), seconds(object, "cpu_diff_ns"));
+	fprintf(stream, "  %12.6f %12.6f %12.6f %12.6f %+12.6f %12.6f",
+		seconds(object, "kernel_cpu_ns"), seconds(object, "samples_cpu_ns"),
+		seconds(object, "gc_cpu_ns"), seconds(object, "overhead_cpu_ns"),
+		seconds(object, "cpu_diff_ns"), seconds(object, "wall_ns"));
 }
 
 static void print_process(const json_t *process, FILE *stream)
@@ -27,17 +29,18 @@ static void print_process(const json_t *process, FILE *stream)
 		json_string_value(json_object_get(process, "comm")), number(process, "pid"),
 		ruby ? ruby : "unknown",
 		json_is_true(json_object_get(process, "ok")) ? "" : ", not readable");
-	fprintf(stream, "  %12s %12s %12s  %s\n", "kernel s", "samples s", "difference", "thread");
+	fprintf(stream, "  %12s %12s %12s %12s %12s %12s  %s\n", "kernel s", "samples s", "gc s",
+		"overhead s", "difference", "wall s", "thread");
 	json_array_foreach (json_object_get(process, "threads"), index, thread) {
 		const char *name = json_string_value(json_object_get(thread, "name"));
 
-		fputs("  ", stream);
-		print_cpu(thread, stream);
+		print_columns(thread, stream);
 		fprintf(stream, "  %lld %s\n", number(thread, "tid"), name ? name : "");
 	}
-	fputs("  ", stream);
-	print_cpu(process, stream);
-	fprintf(stream, "  process\n");
+	print_columns(process, stream);
+	fprintf(stream, "  process\n  gc: %s, %lld steps seen, %.6f s by the vm's own clock\n",
+		json_string_value(json_object_get(process, "gc_source")),
+		number(process, "gc_steps"), seconds(process, "vm_gc_ns"));
 }
 
 void stats_text__print(const json_t *stats, FILE *stream)

@@ -70,6 +70,9 @@ static const struct known_call {
 	CALL(fstat, FD),
 	CALL(io_uring_enter, FD),
 	CALL(epoll_pwait, EPOLL),
+#ifdef SYS_epoll_pwait2
+	CALL(epoll_pwait2, EPOLL),
+#endif
 	CALL(ppoll, POLL),
 	CALL(pselect6, SELECT),
 #ifdef SYS_epoll_wait
@@ -118,6 +121,21 @@ static const struct known_call *find_call(int64_t number)
 	return NULL;
 }
 
+enum kernel_wait_kind kernel_wait__kind(int64_t number)
+{
+	static const enum kernel_wait_kind kinds[] = {
+		[CALL_SLEEP] = KERNEL_WAIT_SLEEP,     [CALL_FD] = KERNEL_WAIT_FD,
+		[CALL_EPOLL] = KERNEL_WAIT_FDS_ANY,   [CALL_POLL] = KERNEL_WAIT_FDS_ANY,
+		[CALL_SELECT] = KERNEL_WAIT_FDS_ANY,  [CALL_FLOCK] = KERNEL_WAIT_FILE_LOCK,
+		[CALL_FCNTL] = KERNEL_WAIT_FILE_LOCK, [CALL_DISK] = KERNEL_WAIT_DISK,
+		[CALL_WAIT4] = KERNEL_WAIT_CHILD,     [CALL_WAITID] = KERNEL_WAIT_CHILD,
+		[CALL_FUTEX] = KERNEL_WAIT_FUTEX,     [CALL_SIGNAL] = KERNEL_WAIT_SIGNAL,
+	};
+	const struct known_call *known = find_call(number);
+
+	return known ? kinds[known->kind] : KERNEL_WAIT_UNKNOWN;
+}
+
 static void add_fd(struct kernel_wait *wait, int number)
 {
 	if (number < 0)
@@ -133,7 +151,6 @@ static void read_poll(struct memory *memory, const struct thread_call *call,
 	struct pollfd fds[SET_BITS];
 	uint64_t count = call->arguments[1];
 
-	wait->kind = KERNEL_WAIT_FDS_ANY;
 	if (!count) {
 		wait->kind = KERNEL_WAIT_SLEEP;
 		return;
@@ -153,7 +170,6 @@ static void read_select(struct memory *memory, const struct thread_call *call,
 	int set;
 
 	memset(sets, 0, sizeof(sets));
-	wait->kind = KERNEL_WAIT_FDS_ANY;
 	if (!count) {
 		wait->kind = KERNEL_WAIT_SLEEP;
 		return;
@@ -176,7 +192,6 @@ static void read_child(const struct thread_call *call, bool has_type, struct ker
 	/* waitid(): P_PID is 1; wait4(): a process's own id is positive. */
 	int32_t id = (int32_t)call->arguments[has_type ? 1 : 0];
 
-	wait->kind = KERNEL_WAIT_CHILD;
 	if (id > 0 && (!has_type || call->arguments[0] == 1))
 		wait->child = id;
 }
@@ -185,22 +200,24 @@ void kernel_wait__of_call(struct memory *memory, const struct thread_call *call,
 			  struct kernel_wait *ret_wait)
 {
 	const struct known_call *known = find_call(call->number);
-	struct kernel_wait wait = { .number = call->number, .call = known ? known->name : NULL };
+	struct kernel_wait wait = { .number = call->number,
+				    .call = known ? known->name : NULL,
+				    .kind = kernel_wait__kind(call->number) };
 
 	if (!known) {
 		*ret_wait = wait;
 		return;
 	}
 	switch (known->kind) {
-	case CALL_SLEEP:
-		wait.kind = KERNEL_WAIT_SLEEP;
-		break;
+	case CALL_FCNTL:
+		if (call->arguments[1] != F_SETLKW && call->arguments[1] != F_OFD_SETLKW) {
+			wait.kind = KERNEL_WAIT_UNKNOWN;
+			break;
+		}
+		/* fallthrough */
+	case CALL_FLOCK:
 	case CALL_FD:
-		wait.kind = KERNEL_WAIT_FD;
-		add_fd(&wait, (int)call->arguments[0]);
-		break;
 	case CALL_EPOLL:
-		wait.kind = KERNEL_WAIT_FDS_ANY;
 		add_fd(&wait, (int)call->arguments[0]);
 		break;
 	case CALL_POLL:
@@ -209,26 +226,14 @@ void kernel_wait__of_call(struct memory *memory, const struct thread_call *call,
 	case CALL_SELECT:
 		read_select(memory, call, &wait);
 		break;
-	case CALL_FCNTL:
-		if (call->arguments[1] != F_SETLKW && call->arguments[1] != F_OFD_SETLKW)
-			break;
-		/* fallthrough */
-	case CALL_FLOCK:
-		wait.kind = KERNEL_WAIT_FILE_LOCK;
-		add_fd(&wait, (int)call->arguments[0]);
-		break;
-	case CALL_DISK:
-		wait.kind = KERNEL_WAIT_DISK;
-		break;
 	case CALL_WAIT4:
 	case CALL_WAITID:
 		read_child(call, known->kind == CALL_WAITID, &wait);
 		break;
+	case CALL_SLEEP:
+	case CALL_DISK:
 	case CALL_FUTEX:
-		wait.kind = KERNEL_WAIT_FUTEX;
-		break;
 	case CALL_SIGNAL:
-		wait.kind = KERNEL_WAIT_SIGNAL;
 		break;
 	}
 	*ret_wait = wait;

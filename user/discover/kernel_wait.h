@@ -48,6 +48,9 @@ struct kernel_wait {
 void kernel_wait__read(struct memory *memory, pid_t pid, pid_t tid, char letter,
 		       struct kernel_wait *ret_wait);
 
+/* What a call alone says, its arguments not known; number as in struct thread_call. */
+enum kernel_wait_kind kernel_wait__kind(int64_t number);
+
 /* The same for a given call. Names of fds stay empty. */
 void kernel_wait__of_call(struct memory *memory, const struct thread_call *call,
 			  struct kernel_wait *ret_wait);

@@ -32,4 +32,10 @@ struct ruby_thread {
 int threads__list(struct memory *memory, const struct ruby_layout *layout, uint64_t vm_ptr_address,
 		  struct ruby_thread **ret_threads, size_t *ret_count);
 
+/*
+ * The kernel's id of a native thread, in the process's own namespace, as the C library keeps it:
+ * for releases whose VM does not. -1: not found.
+ */
+int64_t threads__pthread_tid(struct memory *memory, uint64_t pthread);
+
 #endif

@@ -16,11 +16,6 @@
 /* ext/monitor/monitor.c: struct rb_monitor { long count; VALUE owner; VALUE mutex; }, 2.7 to 4.0 */
 #define MONITOR_MUTEX 16
 
-struct words {
-	uint32_t status;
-	uint64_t unblock_func, region, locking_mutex, gvl_owner;
-};
-
 /* Address of the word that names the thread that has the GVL. */
 static int gvl_owner_address(struct memory *memory, const struct ruby_layout *layout,
 			     uint64_t thread, uint64_t *ret_address)
@@ -39,22 +34,50 @@ static int gvl_owner_address(struct memory *memory, const struct ruby_layout *la
 	return err;
 }
 
-static int read_words(struct memory *memory, const struct ruby_layout *layout, uint64_t thread,
-		      struct words *words)
+int waits__read_words(struct memory *memory, const struct ruby_layout *layout, uint64_t thread,
+		      struct rbprof_wait *words)
 {
+	uint64_t unblock_func = 0, region = 0, locking_mutex = 0, gvl_owner = 0;
+	uint32_t status = 0;
 	struct memory_range ranges[] = {
-		{ thread + layout->th__status, &words->status, sizeof(words->status) },
-		{ thread + layout->th__unblock_func, &words->unblock_func, 8 },
-		{ thread + layout->th__blocking_region_buffer, &words->region, 8 },
-		{ thread + layout->th__locking_mutex, &words->locking_mutex, 8 },
-		{ 0, &words->gvl_owner, 8 },
+		{ thread + layout->th__status, &status, sizeof(status) },
+		{ thread + layout->th__unblock_func, &unblock_func, 8 },
+		{ thread + layout->th__blocking_region_buffer, &region, 8 },
+		{ thread + layout->th__locking_mutex, &locking_mutex, 8 },
+		{ 0, &gvl_owner, 8 },
 	};
 	int err = gvl_owner_address(memory, layout, thread, &ranges[4].address);
 
 	if (!err)
 		err = memory__read_ranges(memory, ranges, 5);
-	words->status = words->status >> layout->th__status_shift & 3;
-	return err;
+	if (err)
+		return err;
+	words->vm |= RBPROF_WAIT_VM_READ;
+	if (unblock_func)
+		words->vm |= RBPROF_WAIT_CAN_BE_WOKEN;
+	if (locking_mutex && locking_mutex != layout->qnil)
+		words->vm |= RBPROF_WAIT_LOCKS_MUTEX;
+	if (region)
+		words->vm |= RBPROF_WAIT_IN_REGION;
+	words->vm_status = status >> layout->th__status_shift & 3;
+	words->gvl_owner = gvl_owner;
+	return 0;
+}
+
+enum wait_kind waits__kind(const struct rbprof_wait *words, bool is_owner)
+{
+	if (!(words->vm & RBPROF_WAIT_VM_READ))
+		return WAIT_UNKNOWN;
+	if (is_owner || words->vm_status == RUBY_THREAD_KILLED)
+		return WAIT_NOTHING;
+	/* Nobody could wake it but the GVL (true of every way to wait of the VM's, 2.7 to 4.0). */
+	if (!(words->vm & RBPROF_WAIT_CAN_BE_WOKEN))
+		return WAIT_GVL;
+	if (words->vm & RBPROF_WAIT_LOCKS_MUTEX)
+		return WAIT_MUTEX;
+	if (words->vm & RBPROF_WAIT_IN_REGION)
+		return WAIT_OUTSIDE;
+	return words->vm_status == STATUS_STOPPED ? WAIT_SLEEP : WAIT_UNKNOWN;
 }
 
 static int payload(struct memory *memory, const struct ruby_layout *layout, uint64_t value,
@@ -113,7 +136,7 @@ static bool joins(struct memory *memory, const struct ruby_layout *layout, uint6
 }
 
 /* Thread#join and Thread#value are methods of the thread that is waited for. */
-static bool find_join(struct memory *memory, const struct ruby_layout *layout, uint64_t thread,
+static void find_join(struct memory *memory, const struct ruby_layout *layout, uint64_t thread,
 		      const struct stack_copy *copy, struct wait *wait)
 {
 	uint64_t target, self;
@@ -130,9 +153,8 @@ static bool find_join(struct memory *memory, const struct ruby_layout *layout, u
 		wait->kind = WAIT_JOIN;
 		wait->object = copy->newest[i];
 		wait->owner = target;
-		return true;
+		return;
 	}
-	return false;
 }
 
 /* A monitor locks a mutex of its own: is it that of one of the receivers? */
@@ -152,38 +174,43 @@ static bool find_monitor(struct memory *memory, const struct ruby_layout *layout
 	return false;
 }
 
+/* The mutex that the thread wants, who has it, and whether it is a monitor's. */
+static int find_mutex(struct memory *memory, const struct ruby_layout *layout, uint64_t thread,
+		      const struct stack_copy *copy, struct wait *wait)
+{
+	uint64_t mutex;
+	int err = memory__read_u64(memory, thread + layout->th__locking_mutex, &mutex);
+
+	if (err)
+		return err;
+	wait->object = mutex;
+	if (mutex_owner(memory, layout, mutex, &wait->owner))
+		wait->owner = 0;
+	if (find_monitor(memory, layout, mutex, copy, &wait->object))
+		wait->kind = WAIT_MONITOR;
+	return 0;
+}
+
 int waits__read(struct memory *memory, const struct ruby_layout *layout, uint64_t thread,
 		const struct stack_copy *copy, struct wait *ret_wait)
 {
 	struct wait wait = { .kind = WAIT_UNKNOWN };
-	struct words words;
-	int err = read_words(memory, layout, thread, &words);
+	struct rbprof_wait words = { .vm = 0 };
+	int err = waits__read_words(memory, layout, thread, &words);
 
 	if (err)
 		return err;
-	wait.is_endless = words.status == STATUS_STOPPED_FOREVER;
-	if (words.gvl_owner == thread || words.status == RUBY_THREAD_KILLED) {
-		wait.kind = WAIT_NOTHING;
-	} else if (!words.unblock_func) {
-		/* Nobody could wake it but the GVL (true of every way to wait, 2.7 to 4.0). */
-		wait.kind = WAIT_GVL;
+	wait.kind = waits__kind(&words, words.gvl_owner == thread);
+	wait.is_endless = words.vm_status == STATUS_STOPPED_FOREVER;
+	if (wait.kind == WAIT_GVL)
 		wait.owner = words.gvl_owner;
-	} else if (words.locking_mutex && words.locking_mutex != layout->qnil) {
-		wait.kind = WAIT_MUTEX;
-		wait.object = words.locking_mutex;
-		if (mutex_owner(memory, layout, words.locking_mutex, &wait.owner))
-			wait.owner = 0;
-		if (find_monitor(memory, layout, words.locking_mutex, copy, &wait.object))
-			wait.kind = WAIT_MONITOR;
-	} else if (find_join(memory, layout, thread, copy, &wait)) {
-		/* all is said */
-	} else if (words.region) {
-		wait.kind = WAIT_OUTSIDE;
-	} else if (words.status == STATUS_STOPPED) {
-		wait.kind = WAIT_SLEEP;
-	}
-	*ret_wait = wait;
-	return 0;
+	else if (wait.kind == WAIT_MUTEX)
+		err = find_mutex(memory, layout, thread, copy, &wait);
+	else if (wait.kind != WAIT_NOTHING)
+		find_join(memory, layout, thread, copy, &wait);
+	if (!err)
+		*ret_wait = wait;
+	return err;
 }
 
 static const struct {
@@ -195,6 +222,8 @@ static const struct {
 	{ "Kernel.sleep", WAIT_SLEEP, false },
 	{ "Thread.stop", WAIT_SLEEP, false },
 	{ "Mutex#sleep", WAIT_SLEEP, false },
+	{ "Thread#join", WAIT_JOIN, true },
+	{ "Thread#value", WAIT_JOIN, true },
 	{ "Queue#pop", WAIT_QUEUE, true },
 	{ "SizedQueue#pop", WAIT_QUEUE, true },
 	{ "SizedQueue#push", WAIT_QUEUE_ROOM, true },
@@ -221,28 +250,41 @@ static const char *plain(const char *name)
 	return !strncmp(name, "Thread::", 8) ? name + 8 : name;
 }
 
-void waits__refine(const struct stack_copy *copy, const char *const *names, size_t count,
-		   struct wait *wait)
+enum wait_kind waits__kind_by_names(enum wait_kind kind, const char *const *names, size_t count,
+				    int *ret_receiver)
 {
 	const char *name = count && names[0] ? plain(names[0]) : NULL;
+	int receiver = -1;
 	size_t i;
 
-	if (!name ||
-	    (wait->kind != WAIT_OUTSIDE && wait->kind != WAIT_UNKNOWN && wait->kind != WAIT_SLEEP))
-		return;
-	/* A condition variable lets its mutex sleep. */
-	if (!strcmp(name, "Mutex#sleep") && count > 1 && names[1] &&
-	    !strcmp(plain(names[1]), "ConditionVariable#wait")) {
-		wait->kind = WAIT_CONDITION;
-		wait->object = copy->newest_count > 1 ? copy->newest[1] : 0;
-		return;
-	}
+	if (ret_receiver)
+		*ret_receiver = -1;
+	if (!name || (kind != WAIT_OUTSIDE && kind != WAIT_UNKNOWN && kind != WAIT_SLEEP))
+		return kind;
 	for (i = 0; i < sizeof(methods) / sizeof(methods[0]); i++) {
 		if (strcmp(name, methods[i].method))
 			continue;
-		wait->kind = methods[i].kind;
-		if (methods[i].is_of_receiver && copy->newest_count)
-			wait->object = copy->newest[0];
-		return;
+		kind = methods[i].kind;
+		receiver = methods[i].is_of_receiver ? 0 : -1;
+		break;
 	}
+	/* A condition variable lets its mutex sleep. */
+	if (!strcmp(name, "Mutex#sleep") && count > 1 && names[1] &&
+	    !strcmp(plain(names[1]), "ConditionVariable#wait")) {
+		kind = WAIT_CONDITION;
+		receiver = 1;
+	}
+	if (ret_receiver)
+		*ret_receiver = receiver;
+	return kind;
+}
+
+void waits__refine(const struct stack_copy *copy, const char *const *names, size_t count,
+		   struct wait *wait)
+{
+	int receiver;
+
+	wait->kind = waits__kind_by_names(wait->kind, names, count, &receiver);
+	if (receiver >= 0 && (uint32_t)receiver < copy->newest_count)
+		wait->object = copy->newest[receiver];
 }

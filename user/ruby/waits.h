@@ -33,6 +33,13 @@ struct wait {
 	bool is_endless; /* no time limit: only its end ends it */
 };
 
+/* Reads what the VM keeps of the thread: vm, vm_status and gvl_owner. 0 or -errno of the memory. */
+int waits__read_words(struct memory *memory, const struct ruby_layout *layout, uint64_t thread,
+		      struct rbprof_wait *words);
+
+/* What these words alone say; is_owner: the thread has the GVL. */
+enum wait_kind waits__kind(const struct rbprof_wait *words, bool is_owner);
+
 /*
  * Reads what the thread waits for; copy is its stack. It holds for the instant of the read:
  * the caller checks that the thread did not run meanwhile. 0 or -errno of the memory.
@@ -41,9 +48,14 @@ int waits__read(struct memory *memory, const struct ruby_layout *layout, uint64_
 		const struct stack_copy *copy, struct wait *ret_wait);
 
 /*
- * Says more of a wait by the names of the innermost frames (as in stack_copy.newest): what the VM
- * keeps no record of. NULL: a frame without a name.
+ * What the names of the innermost frames say beyond the words: what the VM keeps no record of.
+ * NULL: a frame without a name. Else `kind` itself. *ret_receiver (may be NULL): index of the
+ * frame whose receiver is waited for, or -1.
  */
+enum wait_kind waits__kind_by_names(enum wait_kind kind, const char *const *names, size_t count,
+				    int *ret_receiver);
+
+/* The same for a wait that was read, with names in the order of copy->newest. */
 void waits__refine(const struct stack_copy *copy, const char *const *names, size_t count,
 		   struct wait *wait);
 

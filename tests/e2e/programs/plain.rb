@@ -12,6 +12,10 @@ def process_cpu_now
   Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID, :nanosecond)
 end
 
+def mono_now
+  Process.clock_gettime(Process::CLOCK_MONOTONIC, :nanosecond)
+end
+
 def burn(seconds)
   from = cpu_now
   limit = from + (seconds * 1e9).to_i
@@ -26,6 +30,11 @@ end
 
 def tell(truth)
   File.write(ENV.fetch("TRUTH"), JSON.generate(truth)) if ENV["TRUTH"]
+end
+
+# Nanoseconds that this thread was ready to run and waited for a CPU, by the kernel.
+def run_delay_now
+  File.read("/proc/thread-self/schedstat").split[1].to_i
 end
 
 # Its clocks of this thread and of the process as they stand while it waits.
