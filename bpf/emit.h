@@ -81,6 +81,7 @@ static __always_inline bool emit_clock(struct task_struct *task, const struct th
 	clock.cpu_total_ns = total;
 	clock.cpu_start_ns = state->started_ns;
 	clock.start_ns = state->start_ns;
+	clock.ran_ns = state->off_since_ns ? state->left_ns : clock.event.time_ns;
 	clock.reason = reason;
 	clock.tid_inside = state->tid_inside;
 	clock.thread_pointer = task->thread.fsbase;

@@ -48,7 +48,8 @@ struct thread_state {
 
 	/* A step of the collector that it is in (gc.h). */
 	u32 in_gc;
-	u32 reserved;
+	u32 gc_site;	      /* probe that was hit last */
+	u64 gc_seen_ns;	      /* when it had been dealt with, CLOCK_MONOTONIC */
 	u64 gc_enter_ns;      /* the thread's clock at the entry */
 	u64 gc_enter_wall_ns; /* CLOCK_MONOTONIC */
 	u64 gc_total_ns;      /* of all its steps so far */
@@ -56,8 +57,10 @@ struct thread_state {
 	/* Time on and off the CPU (wall.h). Either on_since or off_since is 0. */
 	u64 start_ns; /* CLOCK_MONOTONIC, as the next two */
 	u64 on_since_ns, off_since_ns;
-	u64 on_ns, off_ns;	      /* not yet told, up to there */
+	s64 on_ns;		      /* not yet told, up to there; negative: told too much */
+	u64 off_ns;		      /* the same off the CPU */
 	u64 tick_ns, cell_ns;	      /* next wall tick, and begin of the period that it is in */
+	u64 left_ns;		      /* when it last left a CPU */
 	u64 run_delay_ns;	      /* sched_info.run_delay when it left its CPU */
 	u64 asked;		      /* wait.switches for which user space was asked to read it */
 	u32 lengths_us[WALL_CLASSES]; /* of the last sleeps of each kind: a decaying maximum */

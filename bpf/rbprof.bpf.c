@@ -19,6 +19,7 @@
 #include "wait.h"
 #include "wall.h"
 #include "process.h"
+#include "gc.h"
 
 char LICENSE[] SEC("license") = "Dual BSD/GPL";
 
@@ -30,13 +31,13 @@ static __always_inline void send_sample(struct task_struct *task, struct scratch
 	struct rbprof_sample *sample = &scratch->sample;
 	u64 *known_epoch = NULL, clock = thread_clock(state, cpu);
 	u32 size, frames = sample->frame_count;
+	s64 on;
 
 	if (!emit_room_for_samples())
 		goto lost;
 	sample->cpu_delta_ns = clock_delta(state, clock, c);
-	sample->wall_delta_ns = state->on_ns;
-	if (state->on_since_ns && now > state->on_since_ns)
-		sample->wall_delta_ns += now - state->on_since_ns;
+	on = state->on_ns + (state->on_since_ns ? now - state->on_since_ns : 0);
+	sample->wall_delta_ns = on < 0 ? 0 : on;
 	sample->overhead_delta_ns = state->overhead_ns;
 	if (frames)
 		known_epoch = bpf_map_lookup_elem(&known_stacks, &sample->stack_hash);
@@ -51,7 +52,7 @@ static __always_inline void send_sample(struct task_struct *task, struct scratch
 	if (bpf_ringbuf_output(&events, sample, size, emit_wake(is_urgent(scratch, known_epoch))))
 		goto lost;
 	clock_reported(state, clock);
-	state->on_ns = 0;
+	state->on_ns = on < 0 ? on : 0;
 	state->on_since_ns = now;
 	state->overhead_ns = 0;
 	if (c)
@@ -121,6 +122,7 @@ int on_tick(struct bpf_perf_event_data *ctx)
 		state->ec_slot = 0;
 	}
 	sample_stack(process, state, scratch, c, thread_pointer);
+	gc_tick(state, &scratch->sample, c);
 	send_sample(task, scratch, state, process->serial, used, now, c);
 	clock_overhead(state, now, true);
 	return 0;
@@ -144,6 +146,21 @@ int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_stru
 	wall_in(next, state, now);
 	/* The kernel's clock of the next task began before this program. */
 	clock_overhead(state, began, false);
+	return 0;
+}
+
+/* The collector's entries and exits; user space makes them programs for many uprobes. */
+SEC("uprobe")
+int on_gc_enter(struct pt_regs *ctx)
+{
+	gc_enter(ctx);
+	return 0;
+}
+
+SEC("uprobe")
+int on_gc_exit(struct pt_regs *ctx)
+{
+	gc_exit(ctx);
 	return 0;
 }
 

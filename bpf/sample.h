@@ -3,30 +3,34 @@
 #ifndef RBPROF_BPF_SAMPLE_H
 #define RBPROF_BPF_SAMPLE_H
 
-/* State of the collector now: see struct rbprof_gc_state for what it proves. */
-static __always_inline void sample_gc(const struct rbprof_process *process,
-				      const struct ruby_layout *layout, struct thread_state *state,
-				      struct rbprof_gc_state *gc, struct rbprof_counters *c)
+/* The objspace of the process's VM, 0 if it is not known (yet). */
+static __always_inline u64 sample_objspace(const struct rbprof_process *process,
+					   const struct ruby_layout *layout,
+					   struct thread_state *state)
 {
-	u64 vm;
+	u64 vm = 0;
+
+	if (state->objspace || !process->vm_ptr_address)
+		return state->objspace;
+	/* What cannot be read is tried again, and counted where it is needed. */
+	if (!bpf_probe_read_user(&vm, sizeof(vm), (void *)process->vm_ptr_address) && vm)
+		bpf_probe_read_user(&state->objspace, sizeof(state->objspace),
+				    (void *)(vm + layout->vm__objspace));
+	return state->objspace;
+}
+
+/* State of the collector now: see struct rbprof_gc_state for what it proves. */
+static __noinline void sample_gc(const struct rbprof_process *process,
+				 const struct ruby_layout *layout, struct thread_state *state,
+				 struct rbprof_gc_state *gc, struct rbprof_counters *c)
+{
 	u32 again;
 
 	gc->count = RBPROF_GC_STATE_UNKNOWN;
 	gc->flags = 0;
 	gc->reserved = 0;
-	if (!process->vm_ptr_address)
+	if (!sample_objspace(process, layout, state))
 		return;
-	if (!state->objspace) {
-		if (bpf_probe_read_user(&vm, sizeof(vm), (void *)process->vm_ptr_address))
-			goto fault;
-		if (!vm)
-			return;
-		if (bpf_probe_read_user(&state->objspace, sizeof(state->objspace),
-					(void *)(vm + layout->vm__objspace)))
-			goto fault;
-		if (!state->objspace)
-			return;
-	}
 	/* The collector may run on another CPU: what changed while it was read is not known. */
 	if (bpf_probe_read_user(&gc->flags, sizeof(gc->flags),
 				(void *)(state->objspace + layout->objspace__flags)) ||
@@ -44,12 +48,51 @@ fault:
 }
 
 /*
+ * What tells of the collector where no probe does: its record of the latest collection, the VM's
+ * own clock of it, and whether this thread is the one that may be in it.
+ */
+static __noinline void sample_collector(const struct ruby_layout *layout,
+					const struct thread_state *state,
+					struct rbprof_sample *sample)
+{
+	const bool is_vms = layout->vm__gvl_owner != RUBY_NO_FIELD;
+	u64 from = 0, owner = 0, sweeping = 0, objspace = state->objspace;
+
+	if (!objspace || !config.flags)
+		return;
+	if (layout->objspace__latest_gc_info != RUBY_NO_FIELD)
+		bpf_probe_read_user(&sample->gc_info, sizeof(sample->gc_info),
+				    (void *)(objspace + layout->objspace__latest_gc_info));
+	if (!bpf_probe_read_user(
+		    &from, sizeof(from),
+		    (void *)(sample->thread + (is_vms ? layout->th__vm : layout->th__ractor))) &&
+	    !bpf_probe_read_user(&owner, sizeof(owner),
+				 (void *)(from + (is_vms ? layout->vm__gvl_owner
+							 : layout->ractor__gvl_owner))) &&
+	    owner == sample->thread)
+		sample->flags |= RBPROF_SAMPLE_HAS_GVL;
+	if (layout->gc_measure_bit == RUBY_NO_FIELD ||
+	    !(sample->gc.flags & (1U << (layout->gc_measure_bit & 31))))
+		return;
+	if (layout->objspace__total_time != RUBY_NO_FIELD) {
+		bpf_probe_read_user(&sample->vm_gc_ns, sizeof(sample->vm_gc_ns),
+				    (void *)(objspace + layout->objspace__total_time));
+	} else if (layout->objspace__marking_time != RUBY_NO_FIELD &&
+		   !bpf_probe_read_user(&sweeping, sizeof(sweeping),
+					(void *)(objspace + layout->objspace__sweeping_time)) &&
+		   !bpf_probe_read_user(&sample->vm_gc_ns, sizeof(sample->vm_gc_ns),
+					(void *)(objspace + layout->objspace__marking_time))) {
+		sample->vm_gc_ns += sweeping;
+	}
+}
+
+/*
  * Reads what names the thread, and checks that the context is this native thread's own: a
  * native thread that Ruby keeps for later use still points to its last Ruby thread, whose
  * memory may be another's by now.
  */
-static __always_inline u32 sample_thread(const struct ruby_layout *layout, u64 thread_pointer,
-					 struct rbprof_sample *sample)
+static __noinline u32 sample_thread(const struct ruby_layout *layout, u64 thread_pointer,
+				    struct rbprof_sample *sample)
 {
 	u64 from = sample->thread, pthread, at = layout->th__thread_id;
 
@@ -95,6 +138,9 @@ __noinline int sample_stack(const struct rbprof_process *process, struct thread_
 	sample->root_frames = 0;
 	sample->gc.count = RBPROF_GC_STATE_UNKNOWN;
 	sample->gc.flags = 0;
+	sample->gc_info = 0;
+	sample->gc_steps = 0;
+	sample->vm_gc_ns = 0;
 	sample->stack_hash = 0;
 	runtime = bpf_map_lookup_elem(&runtimes, &index);
 	if (!runtime || process->ec_source == RBPROF_EC_NONE)
@@ -127,6 +173,7 @@ __noinline int sample_stack(const struct rbprof_process *process, struct thread_
 	if (!walk_word(&walk, layout->ec__vm_stack))
 		goto no_ec;
 	sample_gc(process, layout, state, &sample->gc, c);
+	sample_collector(layout, state, sample);
 	scratch->walk.process = process->serial;
 	scratch->walk.epoch = rbprof_gc_epoch(&sample->gc);
 	if (!scratch->walk.max_frames)

@@ -107,9 +107,9 @@ static __always_inline int thread_ec_global(const struct rbprof_process *process
 }
 
 /* The current thread's execution context; 0: it has none. Negative if unreadable. */
-static __always_inline int thread_ec(const struct rbprof_process *process,
-				     const struct ruby_layout *layout, struct thread_state *state,
-				     u64 thread_pointer, u64 *ret_ec)
+static __noinline int thread_ec(const struct rbprof_process *process,
+				const struct ruby_layout *layout, struct thread_state *state,
+				u64 thread_pointer, u64 *ret_ec)
 {
 	u64 slot = state->ec_slot;
 

@@ -63,6 +63,7 @@ static __always_inline void wall_start(struct task_struct *task, struct thread_s
 	state->off_ns = 0;
 	state->off_flags = wait_is_runnable(task, false) ? RBPROF_SAMPLE_RUNNABLE : 0;
 	state->has_stack = 0;
+	state->left_ns = now;
 	state->asked = 0;
 	state->wait_class = 0;
 	state->run_delay_ns = task->sched_info.run_delay;
@@ -113,6 +114,8 @@ static __always_inline void wall_read(struct task_struct *task, struct thread_st
 	if (runtime)
 		layout = &runtime->layout;
 	wait_read(task, layout, sample->thread, &sample->wait);
+	if (sample->wait.vm & RBPROF_WAIT_VM_READ && sample->wait.gvl_owner == sample->thread)
+		sample->flags |= RBPROF_SAMPLE_HAS_GVL;
 	sample->wait.switches = wall_switches(task);
 	sample->wait.since_ns = now;
 	if (sample->frame_count)
@@ -243,7 +246,8 @@ static __always_inline void wall_out(struct task_struct *task, struct thread_sta
 	u64 length;
 
 	wall_is_in(task, state, now);
-	if (state->on_since_ns && now > state->on_since_ns)
+	/* A tick may have told of a later instant than the kernel's for this switch: see on_ns. */
+	if (state->on_since_ns)
 		state->on_ns += now - state->on_since_ns;
 	state->on_since_ns = 0;
 	state->off_flags = 0;
@@ -251,6 +255,7 @@ static __always_inline void wall_out(struct task_struct *task, struct thread_sta
 		state->off_flags = RBPROF_SAMPLE_RUNNABLE |
 				   (wall_is_throttled(task) ? RBPROF_SAMPLE_THROTTLED : 0);
 	state->has_stack = 0;
+	state->left_ns = now;
 	state->run_delay_ns = task->sched_info.run_delay;
 	wall_pass(state, now);
 	state->wait_class = wait_class(wait_call(task), state->off_flags & RBPROF_SAMPLE_RUNNABLE) &
@@ -277,16 +282,19 @@ static __always_inline void wall_still_off(struct task_struct *task, struct thre
 	wall_tell(task, state, off, now);
 }
 
-/* Time on a CPU that was not told yet; state goes on counting from `now`. */
+/*
+ * Time on a CPU that was not told yet; state goes on counting from `now`. Never negative: what was
+ * told too much is left for the next time.
+ */
 static __always_inline u64 wall_take_on(struct thread_state *state, u64 now)
 {
-	u64 on = state->on_ns, since = state->on_since_ns;
+	u64 since = state->on_since_ns;
+	s64 on = state->on_ns;
 
-	state->on_ns = 0;
-	if (since && now > since &&
-	    __sync_val_compare_and_swap(&state->on_since_ns, since, now) == since)
+	if (since && __sync_val_compare_and_swap(&state->on_since_ns, since, now) == since)
 		on += now - since;
-	return on;
+	state->on_ns = on < 0 ? on : 0;
+	return on < 0 ? 0 : on;
 }
 
 /* Asks user space to read a thread whose stack is not known and that has been waiting. */

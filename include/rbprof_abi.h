@@ -68,7 +68,9 @@ struct rbprof_process {
 	__u32 reserved;
 };
 
-#define RBPROF_GC_SITES 32 /* of one build, entries and exits together */
+/* Of one build: entries from 0 on, exits from RBPROF_GC_EXITS on. Cookies of the probes. */
+#define RBPROF_GC_SITES 32
+#define RBPROF_GC_EXITS 16
 
 /* Steps of the collector between its entry and its exit, seen by probes. */
 struct rbprof_gc_sums {
@@ -77,6 +79,7 @@ struct rbprof_gc_sums {
 	__u64 flush_cpu_ns; /* since the last flush: the weight of the kept stack */
 	__u64 flushed_ns;   /* when it was, CLOCK_MONOTONIC; 0: never */
 	__u64 steps;	    /* of the process so far */
+	__u64 told_steps;   /* ... of those, told by events */
 	__u64 total_cpu_ns; /* likewise */
 	__u64 window_ns;    /* since when hits are counted, CLOCK_MONOTONIC */
 	__u32 window_hits;
@@ -117,12 +120,14 @@ struct rbprof_config {
 	__u32 flags;	    /* enum rbprof_config_flags */
 	/* Hits of probes in 100 ms that one process may have, or some are taken out of it. */
 	__u32 gc_window_hits;
+	__u32 gc_trap_ns;	/* what a probe costs beside our program, as measured at start */
 	__u32 in_pid_namespace; /* we run in one of our own: ids are those that it gives */
 };
 
 enum rbprof_config_flags {
 	RBPROF_COLLECT_WALL = 1 << 0, /* waits are sampled */
 	RBPROF_COLLECT_GC = 1 << 1,
+	RBPROF_PROBE_GC = 1 << 2, /* the programs of its entries and exits are loaded */
 };
 
 /* Whose exec starts the clocks of a process that may turn out to be Ruby. */
@@ -285,6 +290,7 @@ struct rbprof_clock {
 	__u64 cpu_total_ns;	 /* the thread's whole CPU time, the kernel's figure */
 	__u64 cpu_start_ns;	 /* the same, when the thread's clock was started */
 	__u64 start_ns;		 /* when that was, CLOCK_MONOTONIC */
+	__u64 ran_ns;		 /* until when it was on a CPU, CLOCK_MONOTONIC */
 	__u64 thread_pointer;	 /* pthread_t, on x86-64 */
 	__u32 reason;
 	__u32 tid_inside; /* tid in the thread's own pid namespace: as the VM knows it */
@@ -306,15 +312,15 @@ _Static_assert(sizeof(struct rbprof_event) == 32, "abi");
 _Static_assert(sizeof(struct rbprof_frame) == 32, "abi");
 _Static_assert(sizeof(struct rbprof_gc_state) == 16, "abi");
 _Static_assert(sizeof(struct rbprof_wait) == 48, "abi");
-_Static_assert(sizeof(struct rbprof_gc_sums) == 72 + 4 * RBPROF_GC_SITES, "abi");
+_Static_assert(sizeof(struct rbprof_gc_sums) == 80 + 4 * RBPROF_GC_SITES, "abi");
 _Static_assert(sizeof(struct rbprof_sample) == 192, "abi");
 _Static_assert(offsetof(struct rbprof_sample, stack_hash) == 56, "abi");
 _Static_assert(offsetof(struct rbprof_sample, gc) == 64, "abi");
 _Static_assert(offsetof(struct rbprof_sample, ec) == 80, "abi");
 _Static_assert(offsetof(struct rbprof_sample, flags) == 104, "abi");
 _Static_assert(offsetof(struct rbprof_sample, wait) == 144, "abi");
-_Static_assert(sizeof(struct rbprof_clock) == 128, "abi");
-_Static_assert(offsetof(struct rbprof_clock, comm) == 112, "abi");
+_Static_assert(sizeof(struct rbprof_clock) == 136, "abi");
+_Static_assert(offsetof(struct rbprof_clock, comm) == 120, "abi");
 _Static_assert(sizeof(struct rbprof_lifecycle) == 64, "abi");
 _Static_assert(sizeof(struct ruby_layout) % 2 == 0, "abi");
 _Static_assert(sizeof(struct rbprof_counters) ==

@@ -344,7 +344,7 @@ static void show_progress(struct record *record, uint64_t now)
 {
 	struct session_summary summary;
 
-	if (!log__has_progress() || now - record->progress_ns < PROGRESS_NS)
+	if (now - record->progress_ns < PROGRESS_NS || !log__has_progress())
 		return;
 	record->progress_ns = now;
 	session__summary(record->session, &summary);

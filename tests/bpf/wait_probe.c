@@ -11,6 +11,7 @@
 #include <bpf/libbpf.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,7 +32,8 @@
 
 #define EXIT_CANNOT_RUN 77
 #define SETTLE_US	300000
-#define VICTIM		"waiting for gvl/" /* what the names of threads begin with that want it */
+#define TIMED_ROUNDS	20
+#define BUSY		"/busy" /* in the names of threads that want the GVL, or keep it */
 
 struct child {
 	pid_t pid; /* as it is seen from here: the command replaces itself by Ruby */
@@ -45,9 +47,15 @@ struct probe {
 	struct wait_source source;
 };
 
+enum phase {
+	WAITING,  /* all but those that want the GVL */
+	FIGHTING, /* those that do, and who has it */
+	STOPPED,  /* all, by a signal */
+};
+
 struct sums {
 	int threads, bad;
-	uint64_t reads, read_ns, outside_ns;
+	uint64_t reads, read_ns;
 };
 
 static int start_child(char **argv, struct child *ret_child)
@@ -169,19 +177,22 @@ static void read_from_outside(const struct probe *probe)
 	close(fd);
 }
 
-static uint64_t now_ns(void)
+static uint64_t cpu_ns(void)
 {
 	struct timespec now;
 
-	clock_gettime(CLOCK_MONOTONIC, &now);
+	clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
 	return (uint64_t)now.tv_sec * 1000000000U + (uint64_t)now.tv_nsec;
 }
 
-/* Whether the same thread's wait was read in two ways. Who has the GVL changes meanwhile. */
+/*
+ * Whether the same thread's wait was read in two ways. Who has the GVL changes meanwhile; of a
+ * stopped thread the call is not read from outside.
+ */
 static bool same(const struct rbprof_wait *a, const struct rbprof_wait *b)
 {
-	return a->vm == b->vm && a->vm_status == b->vm_status && a->call == b->call &&
-	       a->fd_kind == b->fd_kind && a->switches == b->switches;
+	return a->vm == b->vm && a->vm_status == b->vm_status && a->switches == b->switches &&
+	       (a->vm & RBPROF_WAIT_STOPPED || (a->call == b->call && a->fd_kind == b->fd_kind));
 }
 
 static void print_wait(const char *who, const struct rbprof_wait *wait, const char *state)
@@ -192,7 +203,8 @@ static void print_wait(const char *who, const struct rbprof_wait *wait, const ch
 }
 
 static void judge(const struct probe *probe, const struct wait_reading *reading, const char *name,
-		  const struct wait_probe_seen *seen, struct sums *sums)
+		  enum phase phase, double read_us, const struct wait_probe_seen *seen,
+		  struct sums *sums)
 {
 	const char *names[WAIT_STATE_NAMES], *outside, *inside;
 	size_t count = wait_state__names(probe->source.profile, reading->stack, names);
@@ -204,13 +216,17 @@ static void judge(const struct probe *probe, const struct wait_reading *reading,
 		flags |= RBPROF_SAMPLE_HAS_GVL;
 	outside = wait_state__of(&reading->wait, reading->flags, names, count);
 	inside = wait_state__of(&seen->wait, flags, names, count);
-	good = slash && !strncmp(outside, name, (size_t)(slash - name)) &&
-	       outside[slash - name] == '\0' && !strcmp(inside, outside) &&
-	       same(&seen->wait, &reading->wait) && seen->call_from_outside == seen->wait.call &&
-	       reading->is_proved;
+	if (phase == STOPPED)
+		good = !strcmp(outside, "waiting");
+	else
+		good = slash && !strncmp(outside, name, (size_t)(slash - name)) &&
+		       outside[slash - name] == '\0';
+	good = good && !strcmp(inside, outside) && same(&seen->wait, &reading->wait) &&
+	       seen->call_from_outside == seen->wait.call && reading->is_proved;
 	sums->threads++;
 	sums->bad += !good;
-	printf("%-5s %-32s %s < %s\n", good ? "ok" : "BAD", name, names[0],
+	printf("%-5s %-32s %5.1f us, %u frames: %s < %s\n", good ? "ok" : "BAD", name, read_us,
+	       profile__stack_at(probe->source.profile, reading->stack).count, names[0],
 	       count > 1 ? names[1] : "-");
 	if (good)
 		return;
@@ -219,12 +235,27 @@ static void judge(const struct probe *probe, const struct wait_reading *reading,
 	printf("    call by iterator %d, proved %d\n", seen->call_from_outside, reading->is_proved);
 }
 
-/* Looks at the threads that want the GVL, or at all others. */
-static int judge_all(const struct probe *probe, bool victims, struct sums *sums)
+/* CPU time that one read takes, the least of some, once all names are known. */
+static double time_read(struct wait_reader *reader, pid_t tid)
+{
+	uint64_t least = UINT64_MAX, before, used;
+	struct wait_reading reading;
+
+	for (int i = 0; i < TIMED_ROUNDS; i++) {
+		before = cpu_ns();
+		if (wait_reader__read(reader, tid, &reading))
+			return 0;
+		used = cpu_ns() - before;
+		least = used < least ? used : least;
+	}
+	return (double)least / 1e3;
+}
+
+static int judge_all(const struct probe *probe, enum phase phase, struct sums *sums)
 {
 	struct thread_state *states;
 	struct wait_reader *reader;
-	uint64_t before = now_ns();
+	uint64_t before = cpu_ns();
 	size_t count, i;
 	int err = thread_states__list(probe->process.pid, &states, &count);
 
@@ -233,41 +264,54 @@ static int judge_all(const struct probe *probe, bool victims, struct sums *sums)
 		err = wait_reader__open(&probe->source, &reader);
 	if (err)
 		return err;
-	printf("opened in %.0f us\n", (double)(now_ns() - before) / 1e3);
+	printf("opened in %.0f us\n", (double)(cpu_ns() - before) / 1e3);
 	for (i = 0; i < count; i++) {
 		struct wait_probe_seen seen = { .reads = 0 };
 		uint32_t tid = (uint32_t)states[i].tid, name;
 		struct wait_reading reading;
 		const char *text;
 
-		before = now_ns();
 		err = wait_reader__read(reader, states[i].tid, &reading);
-		sums->outside_ns += now_ns() - before;
 		bpf_map__lookup_elem(probe->skeleton->maps.seen, &tid, sizeof(tid), &seen,
 				     sizeof(seen), 0);
 		sums->reads += seen.reads;
 		sums->read_ns += seen.read_ns;
 		if (err || !reading.thread) {
-			printf("      tid %u: %s\n", tid, err ? strerror(-err) : "not Ruby");
+			printf("      tid %u: %s\n", tid,
+			       err ? strerror(-err)
+				   : wait_state__of(&seen.wait, RBPROF_SAMPLE_NO_EC, NULL, 0));
 			continue;
 		}
 		name = names__thread(probe->source.names, reading.thread, reading.thread_name, 0,
 				     &reading.gc);
 		text = name == PROFILE_NONE ? "?" : profile__text(probe->source.profile, name);
-		if (!strncmp(text, VICTIM, strlen(VICTIM)) == victims)
-			judge(probe, &reading, text, &seen, sums);
+		if (phase == STOPPED || !!strstr(text, BUSY) == (phase == FIGHTING))
+			judge(probe, &reading, text, phase, time_read(reader, states[i].tid), &seen,
+			      sums);
 	}
-	printf("%d threads, %d bad; a read from outside takes %.1f us, one inside %.2f us\n",
-	       sums->threads, sums->bad, (double)sums->outside_ns / 1e3 / (double)count,
+	printf("%d threads, %d bad; a read inside takes %.2f us\n", sums->threads, sums->bad,
 	       sums->reads ? (double)sums->read_ns / 1e3 / (double)sums->reads : 0.0);
 	wait_reader__close(reader);
 	free(states);
 	return 0;
 }
 
+/* The child is ours: nobody else is stopped. */
+static int stop(const struct probe *probe, struct sums *sums)
+{
+	int err;
+
+	if (kill(probe->process.pid, SIGSTOP))
+		return -errno;
+	usleep(SETTLE_US);
+	err = judge_all(probe, STOPPED, sums);
+	kill(probe->process.pid, SIGCONT);
+	return err;
+}
+
 static int run(struct probe *probe, const struct child *child)
 {
-	struct sums waiting = { .threads = 0 }, busy = { .threads = 0 };
+	struct sums waiting = { .threads = 0 }, busy = waiting, stopped = waiting;
 	int err = expect(child, "ready");
 
 	if (!err)
@@ -279,16 +323,18 @@ static int run(struct probe *probe, const struct child *child)
 	if (err)
 		return err;
 	usleep(SETTLE_US);
-	err = judge_all(probe, false, &waiting);
+	err = judge_all(probe, WAITING, &waiting);
+	if (!err)
+		err = stop(probe, &stopped);
 	if (!err)
 		err = go_on(child, "busy");
 	if (err)
 		return err;
 	usleep(SETTLE_US);
-	err = judge_all(probe, true, &busy);
+	err = judge_all(probe, FIGHTING, &busy);
 	if (!err)
 		err = go_on(child, "done");
-	return err ? err : waiting.bad || busy.bad || busy.threads < 2;
+	return err ? err : waiting.bad || stopped.bad || busy.bad || busy.threads < 3;
 }
 
 static void close_probe(struct probe *probe)

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # Threads that wait, each in its own way. A thread is named after the state that it is to be seen
-# in. At the first line from the outside all begin to wait; at the second, all want the GVL, which
-# a big number keeps.
+# in. At the first line from the outside all begin to wait; at the second, those named `busy` want the
+# GVL, which one of them keeps.
+require 'fiddle'
 require 'monitor'
 require 'resolv'
 require 'socket'
@@ -86,7 +87,22 @@ end
 named('network/resolver') { Addrinfo.getaddrinfo('a.b.invalid', 80) } if ENV['WAIT_PROBE_DNS']
 named('network/connect by name') { TCPSocket.new('a.b.invalid', 80) } if ENV['WAIT_PROBE_DNS']
 
-victims = Array.new(3) { |i| named("waiting for gvl/victim #{i}") { loop { sleep 0.005 } } }
+if RUBY_VERSION >= '3.0'
+  Warning[:experimental] = false
+  receiver = Ractor.new { Thread.current.name = 'waiting/ractor'; 2.times { Ractor.receive } }
+  napper = Ractor.new { Thread.current.name = 'sleeping/ractor'; Ractor.receive && sleep(600) }
+  named('waiting/take') { [receiver, napper].each { |ractor| ractor << 1 } && napper.take }
+end
+# Fiddle gives up the GVL and names no way to wake what it calls.
+native = ->(name, **options) { Fiddle::Function.new(Fiddle::Handle::DEFAULT[name], [Fiddle::TYPE_INT], Fiddle::TYPE_INT, **options) }
+named('sleeping/native') { native['sleep'].call(600) }
+3.times { |i| named("waiting for gvl/busy #{i}") { loop { sleep 0.005 } } }
+$hog = Queue.new
+if RUBY_VERSION >= '3.0'
+  named('sleeping/busy with the gvl') { $hog.pop && native['usleep', need_gvl: true].call(3_000_000) }
+else
+  named('had cpu/busy with the gvl') { $hog.pop && (1 << 24_000_000).to_s }
+end
 sleep 0.2
 $stdout.sync = true
 puts "ready #{Process.pid} #{RUBY_VERSION}"
@@ -99,8 +115,8 @@ sleep 0.4
 puts 'waiting'
 $stdin.gets
 puts 'busy'
-hog = Thread.new { Thread.current.name = 'hog'; (1 << 24_000_000).to_s.size }
-hog.join
+$hog << 1
+sleep 0.1 # for as long as the GVL is kept
 $stdin.gets
 puts 'done'
 $stdin.read

@@ -76,8 +76,30 @@ module Children
   end
 end
 
+# How long a test waits for what must come. It matters only where it does not, so a busy machine
+# has all the time it may need.
+PATIENCE = 120
+
 module Clock
   def self.now = Process.clock_gettime(Process::CLOCK_MONOTONIC)
+
+  # What the kernel has charged a process so far, ns: its CLOCK_PROCESS_CPUTIME_ID, from outside.
+  def self.cpu_of(pid) = Process.clock_gettime((~pid << 3) | 2, :nanosecond)
+
+  # The same once it has come to rest, so that nothing is on its way.
+  def self.cpu_at_rest(pid)
+    wait_until(PATIENCE, "process #{pid} to rest") do
+      Dir.glob("/proc/#{pid}/task/*/stat").all? { |stat| File.read(stat).rpartition(") ").last.start_with?("S", "Z") }
+    end
+    cpu_of(pid)
+  end
+
+  # Until that process has used so much CPU more; how much it was, ns.
+  def self.let_run(pid, seconds)
+    from = cpu_of(pid)
+    wait_until(PATIENCE, "#{seconds} s of CPU of #{pid}") { cpu_of(pid) - from >= seconds * 1e9 }
+    cpu_of(pid) - from
+  end
 
   # Until the block is true; what it gave.
   def self.wait_until(seconds, what)
@@ -110,9 +132,12 @@ class Program
 
   def self.truth_path = File.join(SCRATCH, "truth-#{@count = (@count || 0) + 1}.json")
 
-  def go = @input.puts("go")
+  def go
+    @cpu_before = Clock.cpu_of(@pid)
+    @input.puts("go")
+  end
 
-  def expect(word, seconds: 60)
+  def expect(word, seconds: PATIENCE)
     limit = Clock.now + seconds
     @heard ||= +""
     until @heard.sub!(/\A.*?^#{word}\n/m, "")
@@ -126,15 +151,18 @@ class Program
     raise "#{@path} ended without saying #{word}"
   end
 
-  def run(seconds: 60)
+  def run
     go
-    expect("done", seconds: seconds)
+    expect("done")
   end
+
+  # What the kernel has charged it from go on, where it waits, to done, where it waits again.
+  def cpu_ns = @cpu_ns ||= Clock.cpu_at_rest(@pid) - @cpu_before
 
   def truth = JSON.parse(File.read(@truth_path))
 
   # Closes its input; its status.
-  def finish(seconds: 20)
+  def finish(seconds: PATIENCE)
     @input.close unless @input.closed?
     status = Children.wait(@pid, seconds) or raise "#{@path} does not end"
     @output.close unless @output.closed?
@@ -147,7 +175,7 @@ class Profiler
   attr_reader :pid, :out_path, :file, :elapsed
 
   # Runs to its end.
-  def self.run(*args, seconds: 60, **options) = new(*args, **options).tap { |p| p.wait(seconds) }
+  def self.run(*args, seconds: PATIENCE, **options) = new(*args, **options).tap { |p| p.wait(seconds) }
 
   # Records to a new file, to its end.
   def self.record(*args, suffix: ".pb.gz", **options)
@@ -180,7 +208,7 @@ class Profiler
 
   # On every CPU there is a perf event for what processes map, and when the clocks run one more, the timer.
   def wait_attached
-    Clock.wait_until(20, "the profiler to attach: #{err}") do
+    Clock.wait_until(PATIENCE, "the profiler to attach: #{err}") do
       raise "the profiler ended: #{status}: #{err}" if ended?
 
       links = Dir.children("/proc/#{process}/fd").map { |fd| File.readlink("/proc/#{process}/fd/#{fd}") rescue "" }
@@ -196,7 +224,7 @@ class Profiler
     !@status.nil?
   end
 
-  def wait(seconds = 60)
+  def wait(seconds = PATIENCE)
     @status ||= Children.wait(@pid, seconds)
     raise "the profiler does not end after #{seconds} s: #{err}" unless @status
 
@@ -236,6 +264,26 @@ class Profiler
   def thread_stats(pid, tid) = stats_of(pid)&.fetch("threads")&.find { |t| t["tid"] == tid }
 end
 
+# Bounds for what is counted by chance. Some five hundred checks run daily: with bounds of three
+# standard deviations one of them would fail every day.
+module Chance
+  RARE = 1e-6 # some 4.8 standard deviations
+
+  # The largest number that is not rare where so many are expected (Poisson).
+  def self.most(mean)
+    return mean + 5 * Math.sqrt(mean) if mean > 200
+
+    count = 0
+    probability = below = Math.exp(-mean)
+    below += probability *= mean / (count += 1).to_f while 1 - below > RARE
+    count
+  end
+
+  # Ticks by which the sum over so many turns is rarely off. Each has two ends that are off by a
+  # tick evenly spread, of variance 1/12; one of them may come late by some ticks.
+  def self.ends_of_turns(turns) = [6, 2 + 5 * Math.sqrt(turns / 6.0)].max
+end
+
 class E2E < Minitest::Test
   i_suck_and_my_tests_are_order_dependent! # within a class; all share what was recorded once
 
@@ -267,10 +315,11 @@ class E2E < Minitest::Test
 
   def ms(ns) = format("%.3f ms", ns / 1e6)
 
-  # CPU of a thread or process: 0.5 % or 1 ms, whichever is larger.
-  def assert_cpu(expected, actual, what)
+  # CPU of a thread or process: 0.5 % or 1 ms, whichever is larger. With a tail: its clock was
+  # read by itself, before its end.
+  def assert_cpu(expected, actual, what, tail: 0)
     tolerance = [expected * 0.005, 1_000_000].max
-    assert (actual - expected).abs <= tolerance,
+    assert (-tolerance..tolerance + tail).cover?(actual - expected),
            "#{what}: #{ms(actual)} in the profile, #{ms(expected)} by its clock"
   end
 
@@ -298,6 +347,36 @@ class E2E < Minitest::Test
     assert row, "#{what} is not in --stats"
     assert row.key?(name), "#{what} has no #{name} in --stats: #{row.except("threads")}"
     row[name]
+  end
+
+  # Frames that stand for one whose name could not be read.
+  NAMELESS = ["(unreadable)", "(gone)"].freeze
+
+  def ticks(samples) = samples.sum { |s| s.values["cpu-samples"] }
+  def nameless(samples) = samples.select { |s| s.names.intersect?(NAMELESS) }
+  def named(samples) = samples.reject { |s| s.names.intersect?(NAMELESS) }
+
+  # Of samples where each tick may lose a name with this probability no more than chance allows.
+  # A share alone would do only for many ticks: 1 % of 200 ms at 499 Hz is one.
+  def assert_named(samples, share = 0.005, what = "samples without a name")
+    lost = nameless(samples)
+    limit = Chance.most(share * ticks(samples))
+    assert_operator ticks(lost), :<=, limit,
+                    "#{what}, of #{ticks(samples)} ticks: #{lost.map { |s| [ticks([s]), s.names.first(8)] }.first(10)}"
+    named(samples)
+  end
+
+  # Work of which the program's own clock says how long it took. All that the thread's clock
+  # advances between two ticks goes to the stack of the second one: what is at each end of the
+  # work comes to a tick more or less. Ticks without a name may have been of it.
+  def assert_work(expected, samples, name, hz, turns: 1, unknown: [])
+    cpu = samples.select { |s| s.frame?(name) }.sum(&:cpu)
+    unknown += nameless(samples) + samples.select { |s| s.leaf == "(not sampled)" }
+    unknown = unknown.uniq(&:object_id).reject { |s| s.frame?(name) }.sum(&:cpu)
+    tolerance = Chance.ends_of_turns(turns) * 1e9 / hz
+    assert cpu <= expected + tolerance && cpu + unknown >= expected - tolerance,
+           "#{name}: #{ms(cpu)} in the profile and #{ms(unknown)} without a name, #{ms(expected)} by its clock, " \
+           "tolerance #{ms(tolerance)}"
   end
 
   def assert_share(expected, actual, points, what)
@@ -382,7 +461,7 @@ module Rubies
 
     # The child of a process that has one.
     def child(pid)
-      Clock.wait_until(20, "the child of #{pid}") do
+      Clock.wait_until(PATIENCE, "the child of #{pid}") do
         File.read("/proc/#{pid}/task/#{pid}/children").split.map(&:to_i).first
       end
     end

@@ -50,18 +50,16 @@ module Builds
 
   def ps = JSON.parse(Profiler.run("ps", "--json").out)["processes"].to_h { |row| [row["pid"], row] }
 
+  HZ = 499
+
   # The names of known work, with its CPU.
-  def assert_known_work(samples)
-    works = { "Known.single" => 150, "Worker#instance_work" => 150 }
+  def assert_known_work(samples, truth)
+    works = { "Known.single" => truth["single_ns"], "Worker#instance_work" => truth["instance_ns"] }
     # What a process did before its runtime was known is told, not named; it belongs to the first.
-    early = samples.select { |s| s.frame?("(runtime not yet known)") }.sum(&:cpu) / 1e6
-    works.each do |name, milliseconds|
-      named = samples.select { |s| s.frame?(name) }.sum(&:cpu) / 1e6
-      assert_operator named, :<=, milliseconds + 8, name
-      assert_operator named + early, :>=, milliseconds - 8, name
-    end
-    helper = samples.select { |s| s.thread == "helper" }
-    assert_in_delta 100, helper.sum(&:cpu) / 1e6, 8, "thread helper"
+    early = samples.select { |s| s.frame?("(runtime not yet known)") }
+    works.each { |name, ns| assert_work ns, samples, name, HZ, unknown: early }
+    assert_work truth["helper_ns"], samples, "Object#helper_work", HZ
+    assert_equal ["helper"], samples.select { |s| s.frame?("Object#helper_work") }.map(&:thread).uniq
     assert_equal ["block in Known.single", "Array#each", "Known.single", "<main>"],
                  samples.find { |s| s.frame?("Known.single") && s.frame?("Object#burn") }
                         .names.drop_while { |n| n != "block in Known.single" }
@@ -81,13 +79,14 @@ class TestBuilds < E2E
     programs = KINDS.to_h { |kind| [kind, start(kind)] }
     running = programs.values.grep(Program)
     rows = ps
-    profiler = Profiler.start("-a", "-F", 499, "--stats=json")
+    profiler = Profiler.start("-a", "-F", HZ, "--stats=json")
     running.each(&:go)
     # Long after its start: what is true of a program that is being loaded is not true of it.
     sleep [since + 2.5 - Clock.now, 0].max
     late.go
     [*running, late].each { |p| p.expect("done") }
     rows[late.pid] = ps[late.pid]
+    running.each(&:cpu_ns)
     profiler.stop
     statuses = [*running, late].map(&:finish)
     assert_code 0, profiler
@@ -145,7 +144,7 @@ class TestBuilds < E2E
 
   %w[patched static stripped embedded deleted replaced late].each do |kind|
     define_method("test_#{kind}_is_profiled") do
-      assert_known_work samples(kind)
+      assert_known_work samples(kind), program(kind).truth
       assert_equal [program(kind).truth["version"]], samples(kind).map { |s| s.labels["ruby"] }.uniq
       assert_closes seen[:profiler], program(kind).pid
     end
@@ -164,7 +163,7 @@ class TestBuilds < E2E
 
   (KINDS - ["unknown"]).each do |kind|
     define_method("test_#{kind}_has_all_its_cpu") do
-      assert_cpu program(kind).truth["process_ns"], samples(kind).sum(&:cpu), kind
+      assert_cpu program(kind).cpu_ns, samples(kind).sum(&:cpu), kind
     end
   end
 
@@ -172,7 +171,7 @@ class TestBuilds < E2E
   def test_a_late_one_begins_when_it_is_known
     cpu = samples("late").sum(&:cpu)
     assert_operator cpu, :>=, program("late").truth["process_ns"]
-    assert_operator cpu, :<=, program("late").truth["total_ns"] + 5_000_000
+    assert_operator cpu, :<=, program("late").truth["total_ns"] + 20_000_000
   end
 
   # C47
@@ -185,7 +184,7 @@ class TestBuilds < E2E
   def test_an_unknown_release_is_told_and_its_cpu_counted
     mine = samples("unknown")
     assert_equal [["(unreadable)"]], mine.map(&:names).uniq
-    assert_cpu program("unknown").truth["process_ns"], mine.sum(&:cpu), "refused process"
+    assert_cpu program("unknown").cpu_ns, mine.sum(&:cpu), "refused process"
     last = seen[:profiler].err.lines.grep(/#{program("unknown").pid}/).last
     assert_match(/ruby version not supported/, last.to_s)
     assert_match(/#{Regexp.escape(UNKNOWN)}/, last.to_s)
@@ -226,20 +225,20 @@ class TestBuildTargets < E2E
 
   def test_an_unknown_release_beside_a_known_one
     unknown, known = start_copied(copy(UNKNOWN)), Program.new("build.rb")
-    profiler = Profiler.start("-p", "#{unknown.pid},#{known.pid}", "-F", 499)
+    profiler = Profiler.start("-p", "#{unknown.pid},#{known.pid}", "-F", HZ)
     [unknown, known].each(&:run)
     profiler.stop
     [unknown, known].each(&:finish)
     assert_code 0, profiler
     assert_match(/#{unknown.pid}.*version not supported/, profiler.err)
-    assert_known_work profiler.profile.of(known.pid)
+    assert_known_work profiler.profile.of(known.pid), known.truth
   end
 
   def test_a_command_that_becomes_ruby
     truth = Program.truth_path
     reader, writer = IO.pipe
     path = compile("late", File.join(PROGRAMS, "late_ruby.c"), "-ldl")
-    profiler = Profiler.new("record", "-F", 499, "-o", Profiler.new_file(".pb.gz"), "--stats=json", "--", path, libruby,
+    profiler = Profiler.new("record", "-F", HZ, "-o", Profiler.new_file(".pb.gz"), "--stats=json", "--", path, libruby,
                             File.join(PROGRAMS, "build.rb"), "at once", env: { "TRUTH" => truth }, input: reader)
     reader.close
     writer.puts("go")
@@ -247,7 +246,7 @@ class TestBuildTargets < E2E
     profiler.wait
     assert_code 0, profiler
     truth = JSON.parse(File.read(truth))
-    assert_known_work profiler.profile.of(truth["pid"])
+    assert_known_work profiler.profile.of(truth["pid"]), truth
     # Its clock began with the fork.
     assert_in_delta truth["total_ns"], profiler.profile.of(truth["pid"]).sum(&:cpu), 20_000_000
   end
@@ -255,12 +254,12 @@ class TestBuildTargets < E2E
   def test_a_child_of_a_target_that_becomes_ruby
     path = compile("late", File.join(PROGRAMS, "late_ruby.c"), "-ldl")
     program = Program.new("starts_late.rb", path, libruby, File.join(PROGRAMS, "build.rb"), "at once")
-    profiler = Profiler.start("-p", program.pid, "-F", 499)
+    profiler = Profiler.start("-p", program.pid, "-F", HZ)
     program.run
     profiler.stop
-    child = program.truth["child"]
+    child, truth = program.truth.values_at("child", "of_child")
     program.finish
     assert_code 0, profiler
-    assert_known_work profiler.profile.of(child)
+    assert_known_work profiler.profile.of(child), truth
   end
 end

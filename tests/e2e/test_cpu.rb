@@ -5,7 +5,10 @@ require_relative "helper"
 
 # The CPU of every thread is what the thread's own clock says, at any rate of sampling.
 class TestCpu < E2E
-  Run = Struct.new(:profiler, :truth, :pid, :schedstat) do
+  # What a thread may use after its last look at its clock, on a machine that others use, too.
+  THREAD_END_NS = 10_000_000
+
+  Run = Struct.new(:profiler, :truth, :pid, :schedstat, :process_ns) do
     def samples = profiler.profile.of(pid)
     def cpu(tid) = samples.select { |s| s.tid == tid }.sum(&:cpu)
     def threads(kind) = truth["threads"].select { |t| t["kind"] == kind }
@@ -16,12 +19,13 @@ class TestCpu < E2E
     profiler = Profiler.start("-p", program.pid, "-F", hz, "--stats=json")
     before = schedstat(program.pid)
     program.run
+    process_ns = program.cpu_ns
     after = schedstat(program.pid)
     profiler.stop
     program.finish
     kernel = after.to_h { |tid, ns| [tid, ns - before.fetch(tid, 0)] }
     assert_code 0, profiler
-    Run.new(profiler, program.truth, program.pid, kernel)
+    Run.new(profiler, program.truth, program.pid, kernel, process_ns)
   end
 
   def schedstat(pid)
@@ -35,7 +39,7 @@ class TestCpu < E2E
       seen = run_at(hz)
       %w[early small large native sleeper].each do |kind|
         thread = seen.threads(kind).fetch(0)
-        assert_cpu thread["cpu_ns"], seen.cpu(thread["tid"]), "thread #{kind} at #{hz} Hz"
+        assert_cpu thread["cpu_ns"], seen.cpu(thread["tid"]), "thread #{kind} at #{hz} Hz", tail: THREAD_END_NS
       end
     end
 
@@ -43,7 +47,7 @@ class TestCpu < E2E
       seen = run_at(hz)
       tiny = seen.threads("tiny")
       assert_equal 40, tiny.size
-      tiny.each { |t| assert_cpu t["cpu_ns"], seen.cpu(t["tid"]), "tiny thread at #{hz} Hz" }
+      tiny.each { |t| assert_cpu t["cpu_ns"], seen.cpu(t["tid"]), "tiny thread at #{hz} Hz", tail: THREAD_END_NS }
       unhit = seen.samples.select { |s| s.leaf == "(not sampled)" }
       refute_empty unhit, "3 ms threads that no tick hit at #{hz} Hz" if hz < 500
       unhit.each { |s| assert_equal 0, s.values["cpu-samples"] }
@@ -51,7 +55,7 @@ class TestCpu < E2E
 
     define_method("test_the_process_closes_at_#{hz}_hz") do
       seen = run_at(hz)
-      assert_cpu seen.truth["process_ns"], seen.samples.sum(&:cpu), "process at #{hz} Hz"
+      assert_cpu seen.process_ns, seen.samples.sum(&:cpu), "process at #{hz} Hz"
       assert_closes seen.profiler, seen.pid
       mine = seen.profiler.stats_of(seen.pid)
       assert_equal seen.samples.sum(&:cpu), mine["samples_cpu_ns"], "stats and file say the same"
@@ -67,9 +71,12 @@ class TestCpu < E2E
     define_method("test_ticks_come_at_#{hz}_hz") do
       seen = run_at(hz)
       taken = seen.samples.sum { |s| s.values["cpu-samples"] }
-      expected = seen.truth["process_ns"] / 1e9 * hz
-      # A virtual machine may miss ticks; it never makes them up.
-      assert_in_delta expected, taken, [expected * 0.3, 12].max
+      expected = seen.process_ns / 1e9 * hz
+      # Of few ticks beside other programs it is chance how many hit this one. A virtual machine
+      # may miss some; it never makes them up.
+      by_chance = 5 * Math.sqrt(expected) + 2
+      assert_operator taken, :<=, expected + by_chance
+      assert_operator taken, :>=, expected * 0.7 - by_chance
       assert_equal hz, seen.profiler.stats["hz"]
       assert_equal 1_000_000_000 / hz, seen.profiler.profile.period
     end
@@ -81,8 +88,9 @@ class TestCpu < E2E
     large = seen.threads("large").fetch(0)
     entry = threads.find { |t| t["tid"] == large["tid"] }
     assert entry, "thread #{large["tid"]} in #{threads}"
-    assert_cpu large["cpu_ns"], entry["samples_cpu_ns"], "thread large in --stats"
-    assert_cpu large["cpu_ns"], entry["kernel_cpu_ns"], "thread large in --stats, by the kernel"
+    assert_cpu large["cpu_ns"], entry["samples_cpu_ns"], "thread large in --stats", tail: THREAD_END_NS
+    assert_cpu large["cpu_ns"], entry["kernel_cpu_ns"], "thread large in --stats, by the kernel", tail: THREAD_END_NS
+    assert_cpu entry["kernel_cpu_ns"], entry["samples_cpu_ns"], "thread large: samples and kernel"
   end
 
   def test_only_cpu_types_and_known_labels_are_in_the_file
@@ -98,7 +106,7 @@ class TestCpu < E2E
   def test_the_file_says_when_and_how_long
     profile = run_at(99).profiler.profile
     assert_in_delta Time.now.to_f, profile.time_nanos / 1e9, 600
-    assert_in_delta run_at(99).profiler.stats["elapsed_ns"], profile.duration_nanos, 300_000_000
+    assert_in_delta run_at(99).profiler.stats["elapsed_ns"], profile.duration_nanos, 2_000_000_000
     assert profile.comments.any? { |c| c.include?("record") }, "the command: #{profile.comments}"
     assert profile.comments.any? { |c| c.include?(File.read("/proc/sys/kernel/osrelease").chomp) }, "the kernel"
     assert profile.comments.any? { |c| c.include?(RUBY_VERSION) }, "the runtime"

@@ -134,14 +134,13 @@ class TestDumpTargets < E2E
     library = File.join(folder("native"), "native_threads.so")
     skip "no C compiler" unless system(ENV.fetch("CC", "gcc"), "-shared", "-fPIC", "-O1", "-pthread", "-o", library,
                                        File.join(PROGRAMS, "native_threads.c"))
-    program = Program.new("native_threads.rb", library)
+    program = Program.new("native_threads.rb", library, 100)
     program.go
-    found = Clock.wait_until(20, "a native thread") do
+    found = Clock.wait_until(60, "a native thread") do
       processes(dump("-p", program.pid))[0]["threads"].find { |t| t["native"] && t["name"] == "native-burner" }
     end
     assert_equal ["(no ruby frames)"], names_of(found)
-    program.expect("done")
-    program.finish
+    Children.kill(program.pid)
   end
 
   def test_a_process_that_was_forked
@@ -176,7 +175,7 @@ class TestDumpTargets < E2E
 
   def test_targets_and_exit_status
     program = Program.new("idle.rb")
-    other = Children.spawn("sleep", "60")
+    other = Children.spawn("sleep", "600")
     all = processes(dump).map { |p| p["pid"] }
     assert_includes all, program.pid
     refute_includes all, other

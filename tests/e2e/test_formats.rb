@@ -160,7 +160,7 @@ class TestBadProfiles < E2E
   def refuse(name, bytes)
     file = File.join(folder("bad"), name)
     File.binwrite(file, bytes)
-    profiler = Profiler.run("report", file, prefix: %w[prlimit --as=2000000000], seconds: 20)
+    profiler = Profiler.run("report", file, prefix: %w[prlimit --as=2000000000])
     assert_error profiler, 5, /#{Regexp.escape(name)}/
     assert_empty profiler.out
   end
@@ -198,7 +198,7 @@ class TestBadProfiles < E2E
     12.times do
       file = File.join(place, "cut.pb")
       File.binwrite(file, good[0, random.rand(1...good.bytesize)])
-      profiler = Profiler.run("report", file, seconds: 20)
+      profiler = Profiler.run("report", file)
       assert_includes [0, 5], profiler.status.exitstatus, "#{profiler.status}: #{profiler.err}"
     end
   end

@@ -8,7 +8,7 @@ class TestHandsOff < E2E
   STATUS = %w[TracerPid SigPnd ShdPnd SigBlk SigIgn SigCgt Seccomp NoNewPrivs Threads].freeze
 
   def test_a_busy_target_is_never_stopped_nor_traced
-    program = Program.new("busy.rb", 20)
+    program = Program.new("busy.rb", 100)
     before = proc_status(program.pid)
     profiler = Profiler.new("record", "-p", program.pid, "-F", "997", "-d", "2", "-o", Profiler.new_file(".pb.gz"))
     states = Hash.new(0)
@@ -64,7 +64,7 @@ class TestHandsOff < E2E
       sleep random.rand(0.06)
       profiler = Profiler.record("-p", pids.join(","), "-F", "997", "-d", "0.1", "-q")
       assert_includes [0, 3], profiler.status.exitstatus, "#{profiler.status}: #{profiler.err}"
-      pids.map { |pid| Children.wait(pid, 20) }
+      pids.map { |pid| Children.wait(pid, PATIENCE) }
     end
     assert_equal [0] * 50, statuses.flatten.map { |s| s&.exitstatus }
   end
@@ -77,7 +77,7 @@ class TestHandsOff < E2E
     assert_code 0, Profiler.record("-a", "-d", "0.5")
     # The kernel frees them a moment later.
     left = nil
-    Clock.wait_until(5, "the programs to be freed") { (left = ids.call - before).empty? }
+    Clock.wait_until(60, "the programs to be freed") { (left = ids.call - before).empty? }
     assert_empty left
   end
 end
@@ -93,16 +93,17 @@ class TestLost < E2E
     sleep 3.5
     profiler.signal(:CONT)
     program.expect("done")
+    used = program.cpu_ns
     profiler.stop
     program.finish
     assert_code 0, profiler
-    { profiler: profiler, truth: program.truth, pid: program.pid }
+    { profiler: profiler, used: used, pid: program.pid }
   end
 
   def test_taken_and_lost_are_all_that_fired
     ticks, lost = seen[:profiler].stats.values_at("ticks", "lost")
     assert_equal ticks["fired"], ticks["taken"] + lost_samples(lost)
-    assert_operator ticks["fired"], :>, 5_000
+    assert_operator ticks["fired"], :>, 1_000
   end
 
   def test_samples_were_lost_for_a_stopped_reader
@@ -117,7 +118,7 @@ class TestLost < E2E
   end
 
   def test_the_cpu_closes
-    assert_cpu seen[:truth]["process_ns"], seen[:profiler].profile.of(seen[:pid]).sum(&:cpu), "process"
+    assert_cpu seen[:used], seen[:profiler].profile.of(seen[:pid]).sum(&:cpu), "process"
     assert_closes seen[:profiler], seen[:pid]
   end
 

@@ -12,7 +12,8 @@ class TestNames < E2E
     profiler.stop
     program.finish
     assert_code 0, profiler
-    { profiler: profiler, path: program.path, samples: profiler.profile.of(program.pid) }
+    { profiler: profiler, path: program.path, samples: assert_named(profiler.profile.of(program.pid)),
+      longest_ns: program.truth["longest_ns"] }
   end
 
   # The frames that call work.
@@ -26,7 +27,8 @@ class TestNames < E2E
     frame, cpu = callers[name]
     assert frame, "#{name.inspect} not among #{callers.keys}"
     assert_equal file, frame.file
-    assert_in_delta 30_000_000 * times, cpu, 8_000_000 * times
+    # One call of work is never shorter than 30 ms by its clock, and as long as it says.
+    assert_includes ((30_000_000 - 8_000_000) * times..(seen[:longest_ns] + 8_000_000) * times), cpu
     frame
   end
 
@@ -99,9 +101,8 @@ class TestNames < E2E
   end
 
   def test_nothing_is_without_a_name
-    frames = seen[:samples].flat_map(&:stack)
-    special = frames.select { |f| f.file == "<rbprof>" }
-    assert_operator special.size, :<=, frames.size * 0.005, special.map(&:name).tally.inspect
+    special = seen[:samples].select { |s| s.stack.any? { |f| f.file == "<rbprof>" } }
+    assert_operator ticks(special), :<=, Chance.most(0.005 * ticks(seen[:samples])), special.map(&:names).tally.inspect
   end
 
   def test_system_names_are_empty
@@ -147,7 +148,8 @@ class TestReload < E2E
 
   def record(stop_reader: false)
     program = Program.new("reload.rb", GENERATIONS)
-    profiler = Profiler.start("-p", program.pid, "-F", 997, "--stats=json")
+    # A name lives for 50 ms only: on a busy machine the reader has to come before others.
+    profiler = Profiler.start("-p", program.pid, "-F", 997, "--stats=json", prefix: %w[nice -n -20])
     program.go
     if stop_reader
       sleep 0.5
@@ -182,9 +184,7 @@ class TestReload < E2E
 
   def test_each_generation_has_its_time
     sums = by_generation(seen[:samples])
-    seen[:truth].each do |name, ns|
-      assert_in_delta ns, sums[name], ns * 0.2, name
-    end
+    seen[:truth].each { |name, ns| assert_work ns, seen[:samples], /\b#{name}\z/, 997 }
     assert_empty sums.keys - seen[:truth].keys
   end
 
@@ -193,8 +193,7 @@ class TestReload < E2E
   end
 
   def test_few_names_are_gone
-    gone = seen[:samples].select { |s| s.frame?("(gone)") }.sum(&:cpu)
-    assert_operator gone, :<=, seen[:samples].sum(&:cpu) * 0.005
+    assert_named seen[:samples]
   end
 
   def test_a_late_reader_says_gone_and_lies_never
@@ -219,7 +218,8 @@ class TestTemplates < E2E
     program.finish
     samples = profiler.profile.of(program.pid)
     named = samples.select { |s| s.names.grep(/\AObject#_app_views_\d+_html_erb__\h{32}\z/).any? }
-    assert_operator named.size, :>, 1_000
+    assert_operator named.size, :>, 1_000, "of #{ticks(samples)} ticks"
+    assert_named samples
     wrong = samples.flat_map(&:stack).uniq.select { |f| f.name.include?("_app_views_") && f.file != "#{f.name.delete_prefix("Object#")}.erb" }
     assert_empty wrong
     assert_operator peak, :<=, 128 * 1024, "memory of the profiler, kB"

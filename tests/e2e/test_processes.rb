@@ -17,7 +17,7 @@ class TestForks < E2E
     seen[:truth]["children"].each do |child|
       mine = seen[:profile].of(child["pid"])
       # Its exit comes after its last look at its clock.
-      assert_includes (child["cpu_ns"] - 1_000_000..child["cpu_ns"] + 15_000_000), mine.sum(&:cpu)
+      assert_includes (child["cpu_ns"] - 1_000_000..child["cpu_ns"] + 30_000_000), mine.sum(&:cpu)
       assert mine.any? { |s| s.frame?("Object#child_work") }
       refute mine.any? { |s| s.frame?("Object#parent_work") }
       assert_closes seen[:profiler], child["pid"]
@@ -35,8 +35,7 @@ class TestForks < E2E
   def test_the_parent_has_none_of_its_childrens
     mine = seen[:profile].of(seen[:truth]["parent"])
     refute mine.any? { |s| s.frame?("Object#child_work") }
-    cpu = mine.select { |s| s.frame?("Object#parent_work") }.sum(&:cpu)
-    assert_in_delta 400_000_000, cpu, 12_000_000
+    assert_work seen[:truth]["parent_work_ns"], mine, "Object#parent_work", 499
   end
 
   def test_an_executed_ruby_is_a_process_of_its_own
@@ -54,29 +53,32 @@ end
 class TestProcessLife < E2E
   # C62: the end of one target is not the end of the recording.
   def test_recording_goes_on_when_one_target_ends
-    short = Program.new("busy.rb", 0.5)
-    long = Program.new("busy.rb", 20)
-    profiler = Profiler.new("record", "-p", "#{short.pid},#{long.pid}", "-d", "3", "--stats=json",
-                            "-o", Profiler.new_file(".pb.gz"))
+    short = Program.new("busy.rb", 60)
+    long = Program.new("busy.rb", 60)
+    profiler = Profiler.start("-p", "#{short.pid},#{long.pid}", "-d", "3", "--stats=json")
+    short.finish
+    used = Clock.let_run(long.pid, 0.2)
     profiler.wait
     long.finish
     assert_code 0, profiler
-    assert_in_delta 3e9, profiler.stats["elapsed_ns"], 300_000_000
-    assert_operator profiler.profile.of(long.pid).sum(&:cpu), :>, 400_000_000
+    # Not before its time; how long after it is the machine's affair.
+    assert_operator profiler.stats["elapsed_ns"], :>=, 3_000_000_000
+    assert_operator profiler.profile.of(long.pid).sum(&:cpu), :>=, used
   end
 
   def test_a_target_killed_while_recording
-    victim = Program.new("busy.rb", 20)
-    other = Program.new("busy.rb", 20)
-    profiler = Profiler.start("-p", "#{victim.pid},#{other.pid}", "-d", "3", "--stats=json")
-    sleep 0.5
+    victim = Program.new("busy.rb", 60)
+    other = Program.new("busy.rb", 60)
+    profiler = Profiler.start("-p", "#{victim.pid},#{other.pid}", "--stats=json")
+    used = Clock.let_run(victim.pid, 0.2)
     Process.kill(:KILL, victim.pid)
-    Children.wait(victim.pid, 10)
-    profiler.wait
+    Children.wait(victim.pid, PATIENCE)
+    Clock.let_run(other.pid, 0.2)
+    profiler.stop
     other.finish
     assert_code 0, profiler
     assert_closes profiler
-    assert_operator profiler.profile.of(victim.pid).sum(&:cpu), :>, 200_000_000
+    assert_operator profiler.profile.of(victim.pid).sum(&:cpu), :>=, used
     assert profiler.profile.of(victim.pid).any? { |s| s.frame?("Object#busy_work") }
   end
 
@@ -104,11 +106,11 @@ class TestProcessLife < E2E
       sleep 0.03
     end
     program.expect("done")
+    used = program.cpu_ns
     profiler.stop
     program.finish
     assert_closes profiler, program.pid
-    total = program.truth.values.sum
-    assert_in_epsilon total, profiler.profile.of(program.pid).sum(&:cpu), 0.05
+    assert_cpu used, profiler.profile.of(program.pid).sum(&:cpu), "stopped and continued"
   end
 
   # C109: with little memory for us, and a target that moves under our eyes.
@@ -118,10 +120,12 @@ class TestProcessLife < E2E
     profiler = Profiler.start("-p", program.pid, "-F", 997, "--stats=json",
                               prefix: %w[prlimit --as=1000000000])
     program.run
+    used = program.cpu_ns
     profiler.stop
     program.finish
     assert_code 0, profiler
-    assert_operator profiler.profile.of(program.pid).sum(&:cpu), :>, 1_000_000_000
+    # It is one process through all that it executes. What it does before each exec is its own.
+    assert_in_epsilon used, profiler.profile.of(program.pid).sum(&:cpu), 0.05
     assert_closes profiler
     profiler.profile.names.each { |name| refute_match(/0x\h/, name) }
   end

@@ -6,7 +6,7 @@ require_relative "helper"
 
 # Targets of `record`.
 class TestTargets < E2E
-  def busy(**options) = Program.new("busy.rb", 20, **options)
+  def busy(**options) = Program.new("busy.rb", 100, **options)
 
   def test_one_pid
     program = busy
@@ -31,7 +31,7 @@ class TestTargets < E2E
     program.finish
     [with, without].each do |profiler|
       assert_code 0, profiler
-      assert_operator profiler.profile.of(program.pid).sum(&:cpu), :>, 300_000_000
+      assert_operator profiler.profile.of(program.pid).sum(&:cpu), :>, 20_000_000
       # This very suite is a Ruby process of the host.
       assert_operator profiler.profile.of(Process.pid).sum(&:cpu), :>, 0
     end
@@ -52,9 +52,9 @@ class TestTargets < E2E
   def test_comm_glob_finds_what_starts_later
     link = File.join(folder("bin"), "rbprof-e2e-new")
     File.symlink(RUBY, link)
-    profiler = Profiler.start("--comm", "rbprof-e2e-n??", "-d", "20")
+    profiler = Profiler.start("--comm", "rbprof-e2e-n??", "-d", "300")
     program = busy(ruby: [link])
-    sleep 0.8
+    Clock.let_run(program.pid, 0.5)
     profiler.stop
     program.finish
     assert_code 0, profiler
@@ -165,22 +165,24 @@ class TestTargets < E2E
   def test_duration_ends_before_a_command
     profiler = Profiler.record("-d", "0.5", "--stats=json", "--", RUBY, "-e", "t = Time.now; 1 while Time.now - t < 2; exit 7")
     assert_code 7, profiler
-    assert_in_delta 0.5e9, profiler.stats["elapsed_ns"], 200_000_000
+    # The command takes 2 s.
+    assert_includes 500_000_000..1_500_000_000, profiler.stats["elapsed_ns"]
   end
 end
 
 # How a recording ends.
 class TestEnds < E2E
-  def busy = Program.new("busy.rb", 20)
+  def busy = Program.new("busy.rb", 100)
 
   %i[INT TERM].each do |signal|
     define_method("test_sig#{signal.to_s.downcase}_writes_the_profile") do
       program = busy
       profiler = Profiler.start("-p", program.pid)
+      used = Clock.let_run(program.pid, 0.2)
       profiler.stop(signal)
       program.finish
       assert_code 0, profiler
-      assert_operator profiler.profile.sum, :>, 100_000_000
+      assert_operator profiler.profile.sum, :>=, used
     end
   end
 
@@ -197,7 +199,7 @@ class TestEnds < E2E
     sleep 1
     refute profiler.ended?, "it waits for its reader"
     profiler.signal(:INT)
-    profiler.wait(10)
+    profiler.wait
     program.finish
     assert_code 130, profiler
   ensure
@@ -211,7 +213,7 @@ class TestEnds < E2E
     profiler.wait_attached
     profiler.signal(:STOP)
     %i[INT TERM CONT].each { |name| profiler.signal(name) }
-    profiler.wait(10)
+    profiler.wait
     program.finish
     if profiler.status.exitstatus == 130
       refute_debris place
@@ -226,10 +228,10 @@ class TestEnds < E2E
   def test_ctrl_c_ends_the_command_too
     mark = File.join(folder, "ready")
     profiler = Profiler.new("record", "-o", Profiler.new_file(".pb.gz"), "--", RUBY, "-e",
-                            "trap(:INT) { exit 9 }; File.write(ARGV[0], ''); t = Time.now; 1 while Time.now - t < 20", mark)
-    Clock.wait_until(20, "the command to start") { File.exist?(mark) }
+                            "trap(:INT) { exit 9 }; File.write(ARGV[0], ''); t = Time.now; 1 while Time.now - t < 100", mark)
+    Clock.wait_until(PATIENCE, "the command to start") { File.exist?(mark) }
     Process.kill(:INT, -profiler.pid)
-    profiler.wait(10)
+    profiler.wait
     assert_code 9, profiler
     assert_operator profiler.profile.sum, :>, 0
   end
@@ -250,7 +252,7 @@ end
 
 # Where the profile goes.
 class TestOutput < E2E
-  def busy = Program.new("busy.rb", 20)
+  def busy = Program.new("busy.rb", 100)
 
   def with_busy
     program = busy
@@ -290,7 +292,7 @@ class TestOutput < E2E
   def test_progress_on_a_terminal
     terminal, slave = PTY.open
     with_busy do |p|
-      profiler = Profiler.new("record", "-p", p.pid, "-d", "2.5", "-o", Profiler.new_file(".pb.gz"), err: slave)
+      profiler = Profiler.new("record", "-p", p.pid, "-d", "3.5", "-o", Profiler.new_file(".pb.gz"), err: slave)
       slave.close
       text = +""
       begin
@@ -301,7 +303,7 @@ class TestOutput < E2E
       profiler.wait
       assert_code 0, profiler
       lines = text.split(/[\r\n]+/).grep(/sample/)
-      assert_operator lines.size, :>=, 3, "one a second, and the last one: #{text.inspect}"
+      assert_operator lines.size, :>=, 3, "one a second, though one may come late, and the last one: #{text.inspect}"
       assert_match(/lost/, text)
     end
   ensure
@@ -375,18 +377,18 @@ class TestOutput < E2E
   def test_a_read_only_disk
     mount_tmpfs("ro") do |place|
       with_busy do |p|
-        profiler = Profiler.run("record", "-p", p.pid, "-d", "5", "-o", File.join(place, "x.pb.gz"))
+        profiler = Profiler.run("record", "-p", p.pid, "-d", "60", "-o", File.join(place, "x.pb.gz"))
         assert_error profiler, 5, /read-only/i, /x\.pb\.gz|#{Regexp.escape(place)}/
-        assert_operator profiler.elapsed, :<, 4, "before five seconds are lost"
+        assert_operator profiler.elapsed, :<, 30, "before the recording, which is of a minute"
       end
     end
   end
 
   def test_a_folder_that_is_not_there
     with_busy do |p|
-      profiler = Profiler.run("record", "-p", p.pid, "-d", "5", "-o", "/no/such/folder/x.pb.gz")
+      profiler = Profiler.run("record", "-p", p.pid, "-d", "60", "-o", "/no/such/folder/x.pb.gz")
       assert_error profiler, 5, %r{/no/such/folder}, /no such file/i
-      assert_operator profiler.elapsed, :<, 4, "before five seconds are lost"
+      assert_operator profiler.elapsed, :<, 30, "before the recording, which is of a minute"
     end
   end
 
@@ -416,7 +418,7 @@ class TestUsage < E2E
    %w[-p -1], %w[-p 1,,2], %w[-p 99999999999999999999], %w[--no-such-option], %w[-a -- ruby], ["--"],
    %w[-a -p 1], %w[--stats=xml], %w[--value nosuch]].each do |args|
     define_method("test_record_#{args.join("_")}") do
-      profiler = Profiler.run("record", *args, seconds: 10)
+      profiler = Profiler.run("record", *args)
       assert_code 2, profiler
       assert_operator profiler.err.lines.size, :<=, 6, profiler.err
       refute_empty profiler.err
@@ -426,7 +428,7 @@ class TestUsage < E2E
 
   %w[--alloc --no-alloc --heap --no-heap --native --kernel --no-trace -fhtml -fspeedscope -ffirefox -fchrome].each do |flag|
     define_method("test_#{flag.delete("-/=")}_is_refused_for_now") do
-      profiler = Profiler.run("record", flag, "-d", "1", seconds: 10)
+      profiler = Profiler.run("record", flag, "-d", "1")
       assert_code 2, profiler
       assert_match(/not in this version/, profiler.err)
       help = Profiler.run("record", "--help").out
@@ -436,7 +438,7 @@ class TestUsage < E2E
 
   %w[top diff gate agent].each do |command|
     define_method("test_#{command}_is_refused_for_now") do
-      profiler = Profiler.run(command, seconds: 10)
+      profiler = Profiler.run(command)
       assert_code 2, profiler
       assert_match(/not in this version/, profiler.err)
       refute_match(/^\s+#{command}\b/, Profiler.run("--help").out)
@@ -463,18 +465,18 @@ end
 class TestRefusals < E2E
   def test_a_pid_that_does_not_exist
     pid = Process.spawn("true").tap { |child| Process.wait(child) }
-    assert_error Profiler.record("-p", pid, "-d", "5", seconds: 4), 3, /#{pid}/, /no such process/
+    assert_error Profiler.record("-p", pid, "-d", "100", seconds: 60), 3, /#{pid}/, /no such process/
   end
 
   def test_a_pid_that_is_not_ruby
-    pid = Children.spawn("sleep", "30")
-    assert_error Profiler.record("-p", pid, "-d", "5", seconds: 4), 3, /#{pid}/, /not a ruby process/
+    pid = Children.spawn("sleep", "300")
+    assert_error Profiler.record("-p", pid, "-d", "100", seconds: 60), 3, /#{pid}/, /not a ruby process/
     Children.kill(pid)
   end
 
   def test_some_pids_readable_is_a_warning
-    program = Program.new("busy.rb", 20)
-    other = Children.spawn("sleep", "30")
+    program = Program.new("busy.rb", 100)
+    other = Children.spawn("sleep", "300")
     profiler = Profiler.record("-p", "#{program.pid},#{other}", "-d", "0.5")
     Children.kill(other)
     program.finish
@@ -496,7 +498,7 @@ class TestRefusals < E2E
   # C48: a Ruby we do not know is refused aloud, not profiled by guess.
   def test_an_unknown_version_is_refused
     pid = run_other_version("3.9.9")
-    assert_error Profiler.record("-p", pid, "-d", "5", seconds: 4), 3, /3\.9\.9/, /not supported/
+    assert_error Profiler.record("-p", pid, "-d", "100", seconds: 60), 3, /3\.9\.9/, /not supported/
     row = JSON.parse(Profiler.run("ps", "--json").out)["processes"].find { |p| p["pid"] == pid }
     assert_equal false, row["ok"]
     assert_match(/not supported/, row["reason"])
@@ -510,7 +512,7 @@ class TestRefusals < E2E
     pid = run_other_version("3.9.9", "loop { 1 + 1 }")
     profiler = Profiler.record("-a", "-d", "1", "--stats=json")
     assert_code 0, profiler
-    assert_operator profiler.profile.of(pid).sum(&:cpu), :>, 200_000_000
+    assert_operator profiler.profile.of(pid).sum(&:cpu), :>, 20_000_000
     assert_closes profiler, pid
   ensure
     Children.kill(pid)
@@ -543,7 +545,7 @@ class TestRefusals < E2E
     File.symlink(File.basename(library), soname) unless File.exist?(soname)
     pid = Children.spawn({ "LD_LIBRARY_PATH" => place }, File.join(place, File.basename(File.realpath(RUBY))),
                          "--disable-gems", "-e", code)
-    Clock.wait_until(10, "a Ruby #{version}") { File.read("/proc/#{pid}/maps").include?(place) && sleep(0.3) }
+    Clock.wait_until(PATIENCE, "a Ruby #{version}") { File.read("/proc/#{pid}/maps").include?(place) && sleep(0.3) }
     pid
   end
 end

@@ -20,7 +20,7 @@ class TestDepth < E2E
 
   # Leaf first, from the frame that knows how deep it stands.
   def stacks_under(samples, leaf)
-    samples.select { |s| s.frame?(leaf) }.map { |s| [s, s.stack.drop_while { |f| f.name != leaf }] }
+    named(samples).select { |s| s.frame?(leaf) }.map { |s| [s, s.stack.drop_while { |f| f.name != leaf }] }
   end
 
   def check_depth(seen, name, leaf, max_frames)
@@ -82,9 +82,11 @@ class TestDepth < E2E
   end
 
   def test_every_error_is_rare
-    errors = seen(nil)[:profiler].stats["errors"].except("clock_debt")
+    assert_named seen(nil)[:samples], 0.005, seen(nil)[:profiler].stats["errors"]
+    # Some are counted by the frame: one stack may have a thousand.
+    errors = seen(nil)[:profiler].stats["errors"].reject { |name, _| name == "clock_debt" || name.start_with?("name_") }
     taken = seen(nil)[:profiler].stats["ticks"]["taken"]
-    assert_operator errors.values.sum, :<=, taken * 0.01, errors.inspect
+    assert_operator errors.values.sum, :<=, Chance.most(taken * 0.01), errors.inspect
   end
 end
 
@@ -97,7 +99,7 @@ class TestOwnStacks < E2E
     profiler.stop
     program.finish
     assert_code 0, profiler
-    profiler.profile.of(program.pid)
+    assert_named profiler.profile.of(program.pid)
   end
 
   def test_a_fiber_shows_its_own_frames_only
@@ -130,7 +132,7 @@ class TestOwnStacks < E2E
     profiler.stop
     program.finish
     assert_code 0, profiler
-    { truth: program.truth, samples: profiler.profile.of(program.pid), path: program.path }
+    { truth: program.truth, samples: assert_named(profiler.profile.of(program.pid)), path: program.path }
   end
 
   # C1: what one ractor or thread runs never shows under another's native thread.
@@ -140,7 +142,7 @@ class TestOwnStacks < E2E
     truth.each do |name, thread|
       mine = ractors[:samples].select { |s| s.frame?("Object##{name}") }
       assert_equal [thread["tid"]], mine.map(&:tid).uniq, name
-      assert_in_delta thread["cpu_ns"], mine.sum(&:cpu), 30_000_000, name
+      assert_work thread["cpu_ns"], mine, "Object##{name}", 499, turns: 20 # as many as the GVL may take
     end
   end
 
@@ -165,7 +167,7 @@ class TestOracle < E2E
     profiler.stop
     program.finish
     assert_code 0, profiler
-    { truth: program.truth, samples: profiler.profile.of(program.pid) }
+    { truth: program.truth, samples: assert_named(profiler.profile.of(program.pid)) }
   end
 
   def expected_text(path, line, label, base) = "#{label} (#{base}) #{path}:#{line}"
@@ -205,7 +207,7 @@ class TestLines < E2E
     program.run
     profiler.stop
     program.finish
-    samples = profiler.profile.of(program.pid)
+    samples = assert_named(profiler.profile.of(program.pid))
     { truth: program.truth.transform_keys(&:to_i), samples: samples, path: program.path }
   end
 
@@ -222,10 +224,10 @@ class TestLines < E2E
 
   def test_each_line_has_its_share
     total = callers.sum(&:last).to_f
-    calls = seen[:truth].values.sum.to_f
-    seen[:truth].each do |line, count|
+    all = seen[:truth].values.sum.to_f
+    seen[:truth].each do |line, ns|
       mine = callers.select { |frame, _| frame.line == line }.sum(&:last)
-      assert_share count / calls, mine / total, 1.5, "line #{line}"
+      assert_share ns / all, mine / total, 1.5, "line #{line}"
     end
   end
 

@@ -142,7 +142,8 @@ class TestWaitingForTheGvl < E2E
       run = seen(version, "gvl.rb", 1.5)
       run[:truth]["victims"].each do |victim|
         mine = of_thread(run[:samples], victim["tid"]).select { |s| s.frame?("Object#victim_work") }
-        assert_in_epsilon victim["wall_ns"], wall(mine), 0.05
+        # A slice of the VM's (100 ms) may pass in the method that reads the clock.
+        assert_in_delta victim["wall_ns"], wall(mine), (victim["wall_ns"] * 0.05) + 110_000_000
         assert_state "waiting for gvl", mine, 0.98 - victim["spent_ns"].fdiv(victim["wall_ns"]), "victim on #{version}"
       end
     end
@@ -171,10 +172,10 @@ class TestWaitingForTheGvl < E2E
       # The VM gives the GVL away in the same method, between two system calls.
       assert_in_epsilon holder["methods"]["held_sleep"]["off_ns"], wall(mine), 0.05
       # After the sleep it can wait for a CPU and still be in the call.
-      sleeping, runnable = by_state(mine).values_at("sleeping", "waiting for cpu").map(&:to_i)
+      sleeping, runnable, gvl = by_state(mine).values_at("sleeping", "waiting for cpu", "waiting for gvl").map(&:to_i)
       assert_operator sleeping, :<=, run[:truth]["asleep_ns"] * 1.05, by_state(mine).inspect
-      assert_operator sleeping + runnable, :>=, run[:truth]["asleep_ns"] * 0.95, by_state(mine).inspect
-      assert_operator sleeping, :>=, runnable * 4
+      assert_operator sleeping + runnable + gvl, :>=, run[:truth]["asleep_ns"] * 0.95, by_state(mine).inspect
+      assert_operator sleeping, :>=, [runnable * 4, gvl].max, by_state(mine).inspect
     end
 
     define_method("test_who_wants_it_meanwhile_on_#{suffix}") do
@@ -211,7 +212,7 @@ class TestWaitingForCpu < E2E
     truth, mine = record(Program.new("spin_wall.rb", SECONDS, ruby: ["taskset", "-c", "0", RUBY]))
     Children.kill(rival)
     assert_operator truth["off_ns"], :>, 500_000_000, "it had a rival"
-    assert_cpu truth["cpu_ns"], mine.sum(&:cpu), "it ran"
+    assert_work truth["cpu_ns"], mine, "Object#spins_here", 499
     waits = mine.select(&:wait?)
     assert_in_epsilon truth["off_ns"], wall(waits), 0.02
     assert_state "waiting for cpu", waits, 0.98, "a process with a rival"
@@ -268,7 +269,7 @@ class TestWaitingForCpu < E2E
       end
       throttled = throttled_ns(group) - throttled
       assert_operator throttled, :>, SECONDS * 250_000_000, "the kernel limits it"
-      assert_cpu truth["cpu_ns"], mine.sum(&:cpu), "it ran"
+      assert_work truth["cpu_ns"], mine, "Object#spins_here", 499
       waits = mine.select(&:wait?)
       assert_in_epsilon truth["off_ns"], wall(waits), 0.02
       # What is left is waiting for a CPU that others have.

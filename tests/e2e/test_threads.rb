@@ -102,7 +102,8 @@ class TestNativeThreads < E2E
     tids = seen[:truth].group_by { |t| t["tid"] }
     skip "the kernel used a thread id again" if tids.values.any? { |t| t.size > 1 }
     seen[:truth].each do |thread|
-      assert_cpu thread["cpu_ns"], of(thread).sum(&:cpu), "native thread of #{ms(thread["cpu_ns"])}"
+      # Its end comes after its last look at its clock.
+      assert_cpu thread["cpu_ns"], of(thread).sum(&:cpu), "native thread of #{ms(thread["cpu_ns"])}", tail: 10_000_000
     end
   end
 
@@ -117,12 +118,13 @@ class TestChurn < E2E
     program = Program.new("churn.rb", 2)
     profiler = Profiler.start("-p", program.pid, "-F", 997, "--stats=json")
     program.run
+    used = program.cpu_ns
     profiler.stop
     program.finish
     assert_code 0, profiler
     assert_closes profiler, program.pid
-    assert_cpu program.truth["process_ns"], profiler.profile.of(program.pid).sum(&:cpu), "process"
+    assert_cpu used, profiler.profile.of(program.pid).sum(&:cpu), "process"
     errors = profiler.stats["errors"].except("clock_debt")
-    assert_operator errors.values.sum, :<=, profiler.stats["ticks"]["taken"] * 0.01, errors.inspect
+    assert_operator errors.values.sum, :<=, Chance.most(profiler.stats["ticks"]["taken"] * 0.01), errors.inspect
   end
 end

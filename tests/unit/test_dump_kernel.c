@@ -189,7 +189,7 @@ static void live(void **state)
 	do {
 		usleep(1000);
 		kernel_wait__read(&none.memory, child, child, 'S', &wait);
-	} while (wait.kind != KERNEL_WAIT_FD && tries++ < 2000);
+	} while (wait.kind != KERNEL_WAIT_FD && tries++ < 60000);
 	close(pipes[1]);
 	if (wait.number < 0)
 		skip(); /* not allowed to look */

@@ -182,6 +182,57 @@ static void absurd_bounds(void **state)
 	free(copy.stack.frames);
 }
 
+static int read_zeros(struct memory *memory, const struct memory_range *ranges, size_t count)
+{
+	(void)memory;
+	for (size_t i = 0; i < count; i++)
+		memset(ranges[i].into, 0, ranges[i].size);
+	return 0;
+}
+
+/* A method entry on a page of its own, with its definition on another. */
+static void set_method(struct fixture *f, int i, uint64_t entry, uint64_t definition)
+{
+	const struct ruby_layout *layout = f->layout;
+	const uint64_t env[3] = { entry, 0, RUBY_ENV_FLAG_LOCAL };
+
+	overlay_u64(&f->overlay, entry, RUBY_T_IMEMO | RUBY_IMEMO_MENT << RUBY_FL_USHIFT);
+	overlay_u64(&f->overlay, entry + layout->cme__def, definition);
+	overlay_u64(&f->overlay, definition + layout->def__method_serial, 70 + (uint64_t)i);
+	overlay_bytes(&f->overlay, env_of(i) - 16, env, sizeof(env));
+}
+
+/* Methods cost no read each: the pages of all are read in one call, those of definitions too. */
+static void methods(void **state)
+{
+	static const struct memory_ops ops = { .read = read_zeros, .close = NULL };
+	struct memory zeros = { .ops = &ops };
+	struct fixture *f = *state;
+	struct stack_copy copy;
+
+	f->overlay.base = &zeros;
+	set_method(f, 0, 0x100000, 0x200040);
+	set_method(f, 1, 0x110000, 0x210040);
+	/* The context's address, it, frames, environments, method entries, definitions. */
+	f->overlay.reads = 0;
+	assert_int_equal(stack_copy__read_still(&f->overlay.memory, f->layout, THREAD, 100, &copy),
+			 0);
+	assert_int_equal(f->overlay.reads, 6);
+	assert_int_equal(copy.stack.count, FRAMES);
+	for (uint64_t i = 0; i < FRAMES; i++) {
+		assert_int_equal(copy.stack.frames[i].method_entry, 0x100000 + 0x10000 * i);
+		assert_int_equal(copy.stack.frames[i].method_serial, 70 + i);
+	}
+	free(copy.stack.frames);
+	/* Without those pages each is read for itself, if it can be. */
+	f->overlay.base = NULL;
+	assert_int_equal(stack_copy__read_still(&f->overlay.memory, f->layout, THREAD, 100, &copy),
+			 0);
+	assert_int_equal(copy.stack.count, FRAMES);
+	assert_int_equal(copy.stack.frames[1].method_entry, RBPROF_METHOD_UNREADABLE);
+	free(copy.stack.frames);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -190,6 +241,7 @@ int main(void)
 		cmocka_unit_test_setup(calling_at_first, setup),
 		cmocka_unit_test_setup(no_thread, setup),
 		cmocka_unit_test_setup(absurd_bounds, setup),
+		cmocka_unit_test_setup(methods, setup),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -234,7 +234,7 @@ static void test_waits_for_go(void **state)
 
 	assert_int_equal(launch__go(launch), 0);
 	assert_int_equal(launch__go(launch), -EALREADY);
-	assert_int_equal(poll(&end, 1, 10000), 1);
+	assert_int_equal(poll(&end, 1, 60000), 1);
 	assert_int_equal(launch__wait(launch, &status), 0);
 	assert_int_equal(status, 0);
 	assert_int_equal(launch__poll(launch, &status), 0);

@@ -48,7 +48,7 @@ static void wait_for_word(struct memory *memory, uint64_t expected)
 	uint64_t word = 0;
 	int i;
 
-	for (i = 0; i < 1000 && word != expected; i++) {
+	for (i = 0; i < 60000 && word != expected; i++) {
 		assert_int_equal(memory__read_u64(memory, (uintptr_t)words, &word), 0);
 		usleep(1000);
 	}
@@ -157,7 +157,7 @@ static void executed(void **state)
 	assert_int_equal(memory__read_u64(memory, (uintptr_t)words, &word), 0);
 	close(pipes[1]);
 	close(pipes[0]);
-	for (i = 0; i < 2000 && err != -ESRCH; i++) {
+	for (i = 0; i < 60000 && err != -ESRCH; i++) {
 		err = memory__read_u64(memory, (uintptr_t)words, &word);
 		assert_true(err == 0 || err == -ESRCH);
 		usleep(1000);

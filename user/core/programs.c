@@ -12,6 +12,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "gc_probes.h"
 #include "host.h"
 #include "log.h"
 #include "privilege.h"
@@ -85,6 +86,24 @@ static int learn_pid_namespace(struct programs *programs)
 	return run.retval ? -ESRCH : 0;
 }
 
+/* The collector's programs are put onto their sites by gc_probes.c: libbpf knows no such links. */
+static void prepare_gc(struct programs *programs, const struct rbprof_config *config)
+{
+	struct bpf_program *const both[] = { programs->skeleton->progs.on_gc_enter,
+					     programs->skeleton->progs.on_gc_exit };
+	const bool is_wanted = config->flags & RBPROF_PROBE_GC;
+	int i;
+
+	for (i = 0; i < 2; i++) {
+		bpf_program__set_autoattach(both[i], false);
+		bpf_program__set_autoload(both[i], is_wanted);
+		bpf_program__set_expected_attach_type(both[i], GC_PROBES_ATTACH_TYPE);
+	}
+	if (is_wanted)
+		bpf_map__set_max_entries(programs->skeleton->maps.gc_scratches,
+					 (uint32_t)programs->cpus);
+}
+
 static int load(struct programs *programs, const struct rbprof_config *config)
 {
 	LIBBPF_OPTS(bpf_object_open_opts, options);
@@ -103,6 +122,7 @@ static int load(struct programs *programs, const struct rbprof_config *config)
 	programs->skeleton->rodata->config = *config;
 	bpf_program__set_autoload(programs->skeleton->progs.learn_pid_namespace,
 				  config->in_pid_namespace);
+	prepare_gc(programs, config);
 	error = bpf_map__set_max_entries(programs->skeleton->maps.scratches,
 					 (uint32_t)programs->cpus);
 	if (!error)
@@ -249,6 +269,12 @@ void programs__ticks(struct programs *programs, struct programs_ticks *ret_ticks
 		count_ticks(programs, ret_ticks);
 	else
 		*ret_ticks = programs->ticks;
+}
+
+void programs__gc_fds(const struct programs *programs, int *ret_enter, int *ret_exit)
+{
+	*ret_enter = bpf_program__fd(programs->skeleton->progs.on_gc_enter);
+	*ret_exit = bpf_program__fd(programs->skeleton->progs.on_gc_exit);
 }
 
 int programs__fd(const struct programs *programs)

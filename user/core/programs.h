@@ -35,6 +35,10 @@ void programs__stop_timers(struct programs *programs);
 void programs__ticks(struct programs *programs, struct programs_ticks *ret_ticks);
 
 /* Readable when events wait that should not wait long. */
+/* The programs for the collector's entries and exits (loaded with RBPROF_PROBE_GC), for gc_probes.
+ */
+void programs__gc_fds(const struct programs *programs, int *ret_enter, int *ret_exit);
+
 int programs__fd(const struct programs *programs);
 /* Hands out all events there are. 0 or -errno. */
 int programs__consume(struct programs *programs);

@@ -18,7 +18,8 @@
 #define REST_MS	     3
 #define MAX_REST_MS  12
 #define ATTACHING_NS 2000000000ULL /* since the last Ruby that started */
-#define LOADING_NS   500000000ULL  /* in which a new program has mapped its libraries */
+#define SCAN_PAUSE   100 /* between two looks at all processes, in times of one's own CPU */
+#define LOADING_NS   500000000ULL /* in which a new program has mapped its libraries */
 
 uint64_t session__now_ns(void)
 {
@@ -26,6 +27,14 @@ uint64_t session__now_ns(void)
 
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
+}
+
+static uint64_t own_cpu_ns(void)
+{
+	struct timespec used;
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
+	return (uint64_t)used.tv_sec * 1000000000 + (uint64_t)used.tv_nsec;
 }
 
 /* Distance of the wall clock, taken close to the monotonic one: once a profile. */
@@ -91,7 +100,10 @@ static int open_kernel_side(struct session *session)
 	struct sideband_handler handler = session_sideband_handler;
 	int error;
 
+	session__measure_probes(session, &config);
 	error = programs__new(&config, session__on_event, session, &session->programs);
+	if (!error)
+		error = session__open_probes(session, &config);
 	if (error)
 		return error;
 	handler.context = session;
@@ -156,6 +168,7 @@ void session__free(struct session *session)
 		return;
 	free_tables(session);
 	sideband__free(session->sideband);
+	gc_probes__free(session->gc_probes);
 	programs__free(session->programs);
 	runtimes__free(session->runtimes);
 	ring__free(session->ring, session->profile);
@@ -219,8 +232,8 @@ int session__start(struct session *session)
 	if (error && session->follows_tree)
 		return error;
 	session->boot_offset_ns = realtime_offset_ns();
-	session->start_ns = session__now_ns();
 	error = programs__start_clocks(session->programs);
+	session->start_ns = session__now_ns();
 	read_process_clocks(session);
 	if (!error)
 		error = programs__start_timers(session->programs,
@@ -252,6 +265,7 @@ static void sweep(struct session *session, uint64_t now)
 		if (programs__counters(session->programs, process->serial, &counters))
 			continue;
 		process->counters = counters;
+		session__watch_probes(session, process);
 		if (counters.threads_started != process->threads_started_seen) {
 			process->threads_started_seen = counters.threads_started;
 			session__name_threads(session, process);
@@ -306,6 +320,20 @@ static void prepare_names(struct session *session)
 	session->has_unproven = is_left;
 }
 
+/* Records were lost. Where they are lost all the time, looking for what they said is rationed. */
+static void scan_again(struct session *session)
+{
+	uint64_t used_ns;
+
+	if (session__now_ns() < session->next_scan_ns)
+		return;
+	session->must_scan = false;
+	used_ns = own_cpu_ns();
+	session__scan(session);
+	used_ns = own_cpu_ns() - used_ns;
+	session->next_scan_ns = session__now_ns() + used_ns * SCAN_PAUSE;
+}
+
 void session__poll(struct session *session)
 {
 	uint64_t now;
@@ -316,10 +344,8 @@ void session__poll(struct session *session)
 	read_sideband(session);
 	if (session->has_unproven)
 		prepare_names(session);
-	if (session->must_scan) {
-		session->must_scan = false;
-		session__scan(session);
-	}
+	if (session->must_scan)
+		scan_again(session);
 	/* Not before: what has just been told to end did not end in the future. */
 	now = session__now_ns();
 	if (now - session->swept_ns >= SWEEP_NS) {
@@ -415,6 +441,7 @@ void session__stop(struct session *session)
 	wait_for_exits(session);
 	if (programs__read_clocks(session->programs))
 		log__warn("cannot read the clocks a last time: the last moments are missing");
+	session->stop_ns = session__now_ns();
 	for (process = session->processes; process; process = process->hh.next) {
 		uint64_t cpu_ns;
 
@@ -425,7 +452,6 @@ void session__stop(struct session *session)
 			process->has_cpu_at_end = true;
 		}
 	}
-	session->stop_ns = session__now_ns();
 	programs__consume(session->programs);
 	for (process = session->processes; process; process = process->hh.next) {
 		struct rbprof_counters counters;

@@ -162,6 +162,7 @@ static int begin(struct session *session, const struct ruby_process *found, bool
 	}
 	if (is_placeholder)
 		return 0;
+	session__probe(session, process);
 	session->processes_seen++;
 	session->attached_ns = session__now_ns();
 	if (found->runtime)
@@ -305,6 +306,7 @@ void session__forked(struct session *session, const struct rbprof_lifecycle *eve
 	child->first_ns = event->event.time_ns;
 	session->has_unproven |= child->proof == TRACKED_UNPROVEN;
 	session->processes_seen += !child->is_placeholder;
+	session__probe(session, child);
 }
 
 bool session__proved(struct session *session, struct tracked_process *process)

@@ -291,6 +291,8 @@ static void on_tick(struct session *session, struct tracked_process *process,
 	thread->last_stack = key.stack;
 	thread->last_omitted = key.omitted;
 	values.cpu_ns = (int64_t)session__gc_of_sample(session, process, thread, sample, key.stack);
+	if (sample->flags & RBPROF_SAMPLE_HAS_GVL)
+		session__note_holder(process, thread, sample->event.time_ns);
 	values.wall_ns = (int64_t)sample->wall_delta_ns;
 	thread->wall_ns += sample->wall_delta_ns;
 	tracked_thread__add(thread, &key, &values);
@@ -334,7 +336,7 @@ static void key_of_clock(const struct session *session, const struct tracked_thr
 		.kind = TRACKED_CPU,
 		.name = PROFILE_NONE,
 		.holder = PROFILE_NONE,
-		.time_ns = session__time(session, clock->event.time_ns),
+		.time_ns = session__time(session, clock->ran_ns),
 	};
 
 	if (clock->reason == RBPROF_CLOCK_ATTACHED) {
@@ -430,6 +432,7 @@ void session__end_process(struct session *session, struct tracked_process *proce
 		return;
 	if (!programs__counters(session->programs, process->serial, &counters))
 		process->counters = counters;
+	session__unprobe(session, process);
 	programs__remove_process(session->programs, process->found.pid, process->serial);
 	programs__forget_counters(session->programs, process->serial);
 	HASH_ITER (hh, process->threads, thread, next) {

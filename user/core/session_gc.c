@@ -89,22 +89,41 @@ void session__on_gc(struct session *session, struct tracked_process *process,
 		flush(session, process, sample->event.time_ns);
 }
 
-/* What the VM's clock says beyond what was told already. */
-static uint64_t clock_rest(struct tracked_gc *gc, uint64_t clock_ns)
+static void note_clock(struct tracked_gc *gc, uint64_t clock_ns)
 {
-	uint64_t said, told;
-
+	gc->has_clock |= clock_ns != 0;
 	if (!gc->clock_first_ns)
 		gc->clock_first_ns = clock_ns;
-	gc->clock_last_ns = clock_ns;
+	if (clock_ns)
+		gc->clock_last_ns = clock_ns;
+}
+
+/*
+ * What of a sample's CPU is the collector's by the VM's clock. That goes on only when a step (or
+ * its marking) ends: a sample that falls into a step is the collector's itself. So a step is told
+ * before the clock says it, and somewhat too much of it, since the sample began before the step:
+ * that much is left out of the next one.
+ */
+static uint64_t part_by_clock(struct tracked_gc *gc, uint64_t clock_ns, bool is_inside,
+			      uint64_t cpu_ns)
+{
+	uint64_t said, told, part;
+
 	if (!gc->has_base) {
 		gc->has_base = true;
 		gc->clock_base_ns = clock_ns;
 		gc->probed_base_ns = gc->probed_ns + gc->moved_ns;
 	}
+	if (is_inside) {
+		part = cpu_ns > gc->ahead_ns ? cpu_ns - gc->ahead_ns : 0;
+		gc->ahead_ns -= cpu_ns - part;
+		return part;
+	}
 	said = clock_ns - gc->clock_base_ns;
 	told = gc->probed_ns + gc->moved_ns - gc->probed_base_ns;
-	return said > told ? said - told : 0;
+	gc->ahead_ns = told > said ? told - said : 0;
+	part = said > told ? said - told : 0;
+	return part < cpu_ns ? part : cpu_ns;
 }
 
 uint64_t session__gc_of_sample(struct session *session, struct tracked_process *process,
@@ -112,6 +131,8 @@ uint64_t session__gc_of_sample(struct session *session, struct tracked_process *
 			       uint32_t stack)
 {
 	const bool has_gvl = sample->flags & RBPROF_SAMPLE_HAS_GVL;
+	const bool is_inside =
+		sample->gc.flags & RUBY_GC_DURING_GC && !(sample->flags & RBPROF_SAMPLE_IN_STEP);
 	struct tracked_gc *gc = &process->gc;
 	uint64_t cpu = sample->cpu_delta_ns, part;
 	struct tracked_row_key key = {
@@ -123,14 +144,15 @@ uint64_t session__gc_of_sample(struct session *session, struct tracked_process *
 		.time_ns = session__time(session, sample->event.time_ns),
 	};
 
-	gc->is_partial |= (sample->flags & RBPROF_SAMPLE_GC_PARTIAL) != 0;
+	if (sample->flags & RBPROF_SAMPLE_GC_PARTIAL)
+		session__gave_up(session, process, sample->event.time_ns);
+	note_clock(gc, sample->vm_gc_ns);
 	if (!session->options->gc || !has_gvl || (gc->is_probed && !gc->is_partial))
 		return cpu;
 	if (sample->vm_gc_ns) {
-		part = clock_rest(gc, sample->vm_gc_ns);
+		part = part_by_clock(gc, sample->vm_gc_ns, is_inside, cpu);
 		key.gc_source = profile__cstring(session->profile, clock_source);
-	} else if (sample->gc.flags & RUBY_GC_DURING_GC &&
-		   !(sample->flags & RBPROF_SAMPLE_IN_STEP)) {
+	} else if (is_inside) {
 		part = cpu;
 		key.gc_source = profile__cstring(session->profile, sampled);
 		key.stack = gc_stack(session, stack);
@@ -138,8 +160,6 @@ uint64_t session__gc_of_sample(struct session *session, struct tracked_process *
 	} else {
 		return cpu;
 	}
-	if (part > cpu)
-		part = cpu;
 	if (!part)
 		return cpu;
 	gc->moved_ns += part;

@@ -5,6 +5,7 @@
 
 #include "../discover/runtimes.h"
 #include "../discover/sideband.h"
+#include "gc_probes.h"
 #include "programs.h"
 #include "session.h"
 #include "session_ring.h"
@@ -52,6 +53,7 @@ struct session_member {
 struct session {
 	const struct options *options;
 	struct programs *programs;
+	struct gc_probes *gc_probes; /* NULL: none are used */
 	struct runtimes *runtimes;
 	struct sideband *sideband;
 	struct profile *profile;
@@ -76,6 +78,7 @@ struct session {
 	uint64_t start_ns, stop_ns; /* CLOCK_MONOTONIC */
 	uint64_t first_sample_ns;   /* 0: none yet */
 	uint64_t swept_ns;
+	uint64_t next_scan_ns; /* not before, however many records are lost */
 	uint64_t lost_sideband;
 	uint32_t processes_seen;
 	uint32_t ended_count;		    /* ended processes still kept */
@@ -150,6 +153,9 @@ void session__on_wait(struct session *session, struct tracked_process *process,
 void session__on_ask(struct session *session, const struct rbprof_sample *sample);
 /* Asks for and reads threads that sleep since before they were seen. */
 void session__read_waits(struct session *session);
+/* A tick found the thread with the GVL. */
+void session__note_holder(struct tracked_process *process, const struct tracked_thread *thread,
+			  uint64_t time_ns);
 /* Time off the CPU of a thread whose process was not known to be Ruby. */
 void session__add_unknown(struct session *session, struct tracked_thread *thread,
 			  const struct rbprof_clock *clock);
@@ -187,5 +193,17 @@ void session__flush_thread(struct session *session, struct tracked_process *proc
 /* Puts CPU of lost events, as far as the counters have been read, into the profile. */
 void session__flush_lost(struct session *session, struct tracked_process *process);
 void session__flush(struct session *session);
+
+/* session_probes.c: probes on garbage collectors, before and after the programs are loaded. */
+void session__measure_probes(struct session *session, struct rbprof_config *config);
+int session__open_probes(struct session *session, const struct rbprof_config *config);
+/* A process that the kernel side knows now. */
+void session__probe(struct session *session, struct tracked_process *process);
+/* Its counters were read: takes out what it has given up. */
+void session__watch_probes(struct session *session, struct tracked_process *process);
+/* A sample says that it has given up some. */
+void session__gave_up(struct session *session, struct tracked_process *process, uint64_t now);
+/* It has ended. */
+void session__unprobe(struct session *session, struct tracked_process *process);
 
 #endif

@@ -22,32 +22,103 @@ static uint32_t state_of(struct session *session, const struct rbprof_wait *wait
 	return profile__cstring(session->profile, wait_state__of(wait, flags, names, count));
 }
 
-/* The name of the thread that has the GVL, if it is one that we know. */
-static uint32_t holder_of(const struct tracked_process *process, uint64_t owner)
+void session__note_holder(struct tracked_process *process, const struct tracked_thread *thread,
+			  uint64_t time_ns)
+{
+	struct tracked_holders *holders = process->holders;
+	uint32_t at;
+
+	if (!holders)
+		holders = process->holders = calloc(1, sizeof(*holders));
+	if (!holders)
+		return;
+	at = holders->count++ % TRACKED_HOLDERS;
+	holders->seen[at].time_ns = time_ns;
+	holders->seen[at].tid = thread->tid;
+}
+
+/* The thread that a tick found with the GVL next to an instant of a wait for it; or NULL. */
+static const struct tracked_thread *holder_at(const struct tracked_process *process,
+					      uint64_t time_ns, uint64_t from, uint64_t to)
+{
+	const struct tracked_holders *holders = process->holders;
+	uint64_t nearest = UINT64_MAX;
+	struct tracked_thread *thread;
+	uint32_t tid = 0, i;
+
+	for (i = 0; holders && i < TRACKED_HOLDERS && i < holders->count; i++) {
+		const uint64_t seen = holders->seen[i].time_ns;
+		const uint64_t distance = seen > time_ns ? seen - time_ns : time_ns - seen;
+
+		if (seen < from || seen > to || distance >= nearest)
+			continue;
+		nearest = distance;
+		tid = holders->seen[i].tid;
+	}
+	if (!tid)
+		return NULL;
+	HASH_FIND(hh, process->threads, &tid, sizeof(tid), thread);
+	return thread;
+}
+
+/* The thread that had it when the wait began, if it is one that we know. */
+static const struct tracked_thread *find_owner(const struct tracked_process *process,
+					       uint64_t owner)
 {
 	const struct tracked_thread *thread;
 
-	if (!owner)
-		return PROFILE_NONE;
-	for (thread = process->threads; thread; thread = thread->hh.next) {
+	for (thread = owner ? process->threads : NULL; thread; thread = thread->hh.next) {
 		if (thread->name_thread == owner)
-			return tracked_process__thread_name(process, thread);
+			return thread;
 	}
-	return PROFILE_NONE;
+	return NULL;
 }
 
-/* Fills what tells waits apart: the stack, the state, and who is in the way. */
+static bool waits_for_gvl(const struct session *session, const struct tracked_row_key *key)
+{
+	return !strcmp(profile__text(session->profile, key->state), "waiting for gvl");
+}
+
+#define MAX_PARTS 64
+
+/*
+ * Adds the ticks of a wait for the GVL, each with the thread that had it then: it may have gone
+ * from one to another.
+ */
+static void add_gvl_wait(struct tracked_process *process, struct tracked_thread *thread,
+			 const struct rbprof_sample *sample, struct tracked_row_key *key,
+			 const struct tracked_values *all)
+{
+	const uint64_t end = sample->event.time_ns;
+	const uint64_t begin = end - sample->wall_delta_ns;
+	const uint64_t parts = all->ticks < MAX_PARTS ? all->ticks : MAX_PARTS;
+	struct tracked_values values = *all;
+	uint64_t i;
+
+	for (i = 0; i < parts; i++) {
+		const uint64_t at = begin + sample->wall_delta_ns / parts * i +
+				    sample->wall_delta_ns / parts / 2;
+		const struct tracked_thread *holder = holder_at(process, at, begin, end);
+
+		if (!holder)
+			holder = find_owner(process, sample->wait.gvl_owner);
+		key->holder = holder && holder != thread
+				      ? tracked_process__thread_name(process, holder)
+				      : PROFILE_NONE;
+		values.ticks = all->ticks * (i + 1) / parts - all->ticks * i / parts;
+		tracked_thread__add(thread, key, &values);
+		values.samples = 0;
+	}
+}
+
+/* Fills what tells waits apart: the stack and the state. */
 static void describe(struct session *session, struct tracked_process *process,
 		     struct tracked_thread *thread, const struct rbprof_sample *sample,
 		     uint32_t flags, struct tracked_row_key *key)
 {
-	static const char gvl[] = "waiting for gvl";
-
 	session__name(session, process, thread, sample, key);
 	key->state = state_of(session, &sample->wait, flags, key->stack);
 	key->holder = PROFILE_NONE;
-	if (!strcmp(profile__text(session->profile, key->state), gvl))
-		key->holder = holder_of(process, sample->wait.gvl_owner);
 }
 
 void session__on_stack(struct session *session, struct tracked_process *process,
@@ -84,7 +155,7 @@ static void key_of_wait(struct session *session, struct tracked_process *process
 {
 	struct tracked_row_key key = { .kind = TRACKED_WAIT, .holder = PROFILE_NONE };
 	const bool is_runnable = flags & RBPROF_SAMPLE_RUNNABLE;
-	const bool is_weak = sample->flags & (RBPROF_SAMPLE_NOT_READ | RBPROF_SAMPLE_NO_EC);
+	const bool is_weak = sample->flags & RBPROF_SAMPLE_NO_EC;
 
 	if (thread->read.is_valid && thread->read.switches == sample->wait.switches) {
 		key = thread->read.key;
@@ -118,7 +189,10 @@ void session__on_wait(struct session *session, struct tracked_process *process,
 	thread->off_ns += sample->wall_delta_ns;
 	if (values.ticks) {
 		key_of_wait(session, process, thread, sample, sample->flags & ~runnable, &key);
-		tracked_thread__add(thread, &key, &values);
+		if (waits_for_gvl(session, &key))
+			add_gvl_wait(process, thread, sample, &key, &values);
+		else
+			tracked_thread__add(thread, &key, &values);
 		values.samples = 0;
 	}
 	if (sample->wait.late_ticks) {

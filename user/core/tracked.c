@@ -52,6 +52,7 @@ void tracked_process__free(struct tracked_process *process)
 	if (process->gc.rows)
 		tracked_thread__clear(process->gc.rows);
 	free(process->gc.rows);
+	free(process->holders);
 	free(process);
 }
 

@@ -107,12 +107,24 @@ enum tracked_proof {
 	TRACKED_REFUSED, /* found.error says why; accounted for only */
 };
 
+/* Who was seen to hold the GVL lately, and when: a ring, by time. */
+#define TRACKED_HOLDERS 256
+struct tracked_holders {
+	struct {
+		uint64_t time_ns;
+		uint32_t tid;
+	} seen[TRACKED_HOLDERS];
+	uint32_t count; /* ever */
+};
+
 /* The collector of one process: steps that are added up to one sample. */
 struct tracked_gc {
 	uint64_t cpu_ns, wall_ns; /* since the last flush */
 	uint64_t probed_ns;	  /* CPU of all steps that probes told of */
 	uint64_t samples, steps;
 	uint32_t info;
+	uint32_t removed_sites;	     /* whose probes were taken out */
+	uint64_t looked_ns;	     /* when it was last looked for more of them */
 	struct tracked_row_key kept; /* whose stack it is going to be; name: its `thread id` */
 	bool has_kept;
 	bool is_probed;	 /* there are probes on its runtime */
@@ -122,6 +134,7 @@ struct tracked_gc {
 	/* The VM's clock at a moment from which on what it says is told by us, and what was. */
 	bool has_base;
 	uint64_t clock_base_ns, probed_base_ns, moved_ns;
+	uint64_t ahead_ns; /* told before the clock said it, when it was last compared */
 	uint64_t clock_first_ns, clock_last_ns; /* over the recording, for the balance sheet */
 	struct tracked_thread *rows;		/* all its rows */
 };
@@ -146,6 +159,7 @@ struct tracked_process {
 	uint32_t ended_count;
 	struct tracked_name *vm_names;
 	struct tracked_gc gc;
+	struct tracked_holders *holders; /* NULL: none was seen */
 
 	/* Sums of threads that are no longer kept. */
 	uint64_t forgotten_samples_cpu_ns, forgotten_kernel_cpu_ns, forgotten_threads;

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/syscall.h>
+#include <unistd.h>
 
 #include "../discover/kernel_wait.h"
 #include "../discover/thread_states.h"
@@ -12,18 +13,36 @@
 #include "../ruby/threads.h"
 #include "../ruby/waits.h"
 
-#define PROOF_TRIES 4
+#define PROOF_TRIES  4
+#define WINDOW_BYTES 512 /* of rb_thread_t, 2.7 to 4.0: all fields that are read */
 #define WAITS_OF_VM                                                                 \
 	(RBPROF_WAIT_VM_READ | RBPROF_WAIT_CAN_BE_WOKEN | RBPROF_WAIT_LOCKS_MUTEX | \
 	 RBPROF_WAIT_IN_REGION)
 
+struct known_thread {
+	struct ruby_thread ruby;
+	uint64_t gvl_owner_address;
+};
+
 struct wait_reader {
 	struct wait_source source;
-	struct ruby_thread *threads; /* by tid */
+	struct known_thread *threads; /* by tid */
 	size_t count;
 	bool was_renewed;
 	uint32_t stack_no_ruby, frame_truncated, frame_unreadable;
 	uint32_t *frames; /* room for max_frames and markers */
+};
+
+/*
+ * The memory of the process, with the beginning of one rb_thread_t read already: most of what is
+ * asked for lies there.
+ */
+struct window {
+	struct memory memory;
+	struct memory *base;
+	uint64_t address;
+	size_t size; /* 0: it could not be read at once */
+	unsigned char bytes[WINDOW_BYTES];
 };
 
 /* What is read while the thread stands still. */
@@ -35,29 +54,50 @@ struct instant {
 
 static int compare(const void *a, const void *b)
 {
-	const struct ruby_thread *first = a, *second = b;
+	const struct known_thread *first = a, *second = b;
 
-	return (first->tid > second->tid) - (first->tid < second->tid);
+	return (first->ruby.tid > second->ruby.tid) - (first->ruby.tid < second->ruby.tid);
+}
+
+/* Turns the VM's list into one to search. Threads whose words cannot be found are left out. */
+static int keep_threads(struct wait_reader *reader, const struct ruby_thread *threads, size_t count)
+{
+	const struct wait_source *source = &reader->source;
+	struct known_thread *known = calloc(count + 1, sizeof(*known));
+	size_t kept = 0, i;
+
+	if (!known)
+		return -ENOMEM;
+	for (i = 0; i < count; i++) {
+		known[kept].ruby = threads[i];
+		if (threads[i].tid < 0)
+			known[kept].ruby.tid =
+				threads__pthread_tid(source->memory, threads[i].pthread);
+		if (known[kept].ruby.tid > 0 &&
+		    !waits__gvl_owner_address(source->memory, source->layout, threads[i].address,
+					      &known[kept].gvl_owner_address))
+			kept++;
+	}
+	qsort(known, kept, sizeof(*known), compare);
+	free(reader->threads);
+	reader->threads = known;
+	reader->count = kept;
+	return 0;
 }
 
 static int list_threads(struct wait_reader *reader)
 {
 	const struct wait_source *source = &reader->source;
 	struct ruby_thread *threads;
-	size_t count, i;
+	size_t count;
 	int err = threads__list(source->memory, source->layout, source->vm_ptr_address, &threads,
 				&count);
 
 	if (err)
 		return err == -EINVAL ? -EAGAIN : err;
-	for (i = 0; i < count; i++)
-		if (threads[i].tid < 0)
-			threads[i].tid = threads__pthread_tid(source->memory, threads[i].pthread);
-	qsort(threads, count, sizeof(*threads), compare);
-	free(reader->threads);
-	reader->threads = threads;
-	reader->count = count;
-	return 0;
+	err = keep_threads(reader, threads, count);
+	free(threads);
+	return err;
 }
 
 int wait_reader__open(const struct wait_source *source, struct wait_reader **ret_reader)
@@ -97,22 +137,22 @@ void wait_reader__close(struct wait_reader *reader)
 }
 
 /* The Ruby thread on a native thread. NULL: none, or several (M:N), of which one cannot tell. */
-static const struct ruby_thread *find_inside(const struct wait_reader *reader, int64_t tid)
+static const struct known_thread *find_inside(const struct wait_reader *reader, int64_t tid)
 {
-	const struct ruby_thread key = { .tid = tid }, *found;
+	const struct known_thread key = { .ruby.tid = tid }, *found;
 
 	if (!reader->count)
 		return NULL;
 	found = bsearch(&key, reader->threads, reader->count, sizeof(key), compare);
-	if (!found || (found > reader->threads && found[-1].tid == tid) ||
-	    (found + 1 < reader->threads + reader->count && found[1].tid == tid))
+	if (!found || (found > reader->threads && found[-1].ruby.tid == tid) ||
+	    (found + 1 < reader->threads + reader->count && found[1].ruby.tid == tid))
 		return NULL;
 	return found;
 }
 
-static const struct ruby_thread *find(struct wait_reader *reader, int64_t tid)
+static const struct known_thread *find(struct wait_reader *reader, int64_t tid)
 {
-	const struct ruby_thread *found = find_inside(reader, tid);
+	const struct known_thread *found = find_inside(reader, tid);
 
 	/* One that began since then? */
 	if (!found && !reader->was_renewed) {
@@ -123,14 +163,53 @@ static const struct ruby_thread *find(struct wait_reader *reader, int64_t tid)
 	return found;
 }
 
+static bool window_has(const struct window *window, const struct memory_range *range)
+{
+	return range->address >= window->address && range->size <= window->size &&
+	       range->address - window->address <= window->size - range->size;
+}
+
+static int window_read(struct memory *memory, const struct memory_range *ranges, size_t count)
+{
+	const struct window *window = (const struct window *)memory;
+	size_t i, from = 0;
+	int err = 0;
+
+	/* What lies outside is read in as few calls as possible. */
+	for (i = 0; i < count && !err; i++) {
+		if (!window_has(window, &ranges[i]))
+			continue;
+		if (i > from)
+			err = memory__read_ranges(window->base, ranges + from, i - from);
+		memcpy(ranges[i].into, window->bytes + (ranges[i].address - window->address),
+		       ranges[i].size);
+		from = i + 1;
+	}
+	if (!err && count > from)
+		err = memory__read_ranges(window->base, ranges + from, count - from);
+	return err;
+}
+
+static void window_open(struct window *window, struct memory *base, uint64_t address)
+{
+	static const struct memory_ops ops = { .read = window_read, .close = NULL };
+
+	window->memory.ops = &ops;
+	window->base = base;
+	window->address = address;
+	window->size = sizeof(window->bytes);
+	if (memory__read(base, address, window->bytes, sizeof(window->bytes)))
+		window->size = 0;
+}
+
 /*
  * Reads what names the thread. Whether it is still what the list said: it lives, and on the same
  * native thread.
  */
-static int read_thread(const struct wait_source *source, const struct ruby_thread *thread,
-		       struct wait_reading *reading, bool *ret_same)
+static int read_thread(struct memory *memory, const struct ruby_layout *layout,
+		       const struct ruby_thread *thread, struct wait_reading *reading,
+		       bool *ret_same)
 {
-	const struct ruby_layout *layout = source->layout;
 	const uint16_t native_at =
 		layout->th__nt != RUBY_NO_FIELD ? layout->th__nt : layout->th__thread_id;
 	uint64_t native = 0, self = 0, pthread = 0;
@@ -141,10 +220,10 @@ static int read_thread(const struct wait_source *source, const struct ruby_threa
 		{ thread->address + layout->th__status, &status, sizeof(status) },
 		{ thread->address + native_at, &native, 8 },
 	};
-	int err = memory__read_ranges(source->memory, ranges, 4);
+	int err = memory__read_ranges(memory, ranges, 4);
 
 	if (!err && layout->th__nt != RUBY_NO_FIELD && native)
-		err = memory__read_u64(source->memory, native + layout->nt__thread_id, &pthread);
+		err = memory__read_u64(memory, native + layout->nt__thread_id, &pthread);
 	else
 		pthread = native;
 	*ret_same = !err && self == thread->self && pthread == thread->pthread &&
@@ -174,35 +253,41 @@ static void say_kernel(const struct instant *instant, struct rbprof_wait *wait)
 }
 
 /* The part of a reading that the VM tells. */
-static int read_vm(const struct wait_source *source, const struct ruby_thread *thread,
+static int read_vm(const struct wait_source *source, const struct known_thread *known,
 		   struct wait_reading *reading, struct instant *instant)
 {
+	const struct ruby_thread *thread = &known->ruby;
+	struct window window;
 	bool same = false;
 	int err;
 
 	if (names__gc_state(source->names, &reading->gc))
 		reading->gc.count = RBPROF_GC_STATE_UNKNOWN;
-	err = read_thread(source, thread, reading, &same);
+	window_open(&window, source->memory, thread->address);
+	err = read_thread(&window.memory, source->layout, thread, reading, &same);
 	if (err)
 		return err;
 	if (!same)
 		return -EAGAIN;
-	err = waits__read_words(source->memory, source->layout, thread->address, &reading->wait);
+	err = waits__read_words(&window.memory, source->layout, thread->address,
+				known->gvl_owner_address, &reading->wait);
 	if (!err)
-		err = stack_copy__read(source->memory, source->layout, thread->address,
-				       source->max_frames ? source->max_frames : 1, &instant->copy);
+		err = stack_copy__read_still(&window.memory, source->layout, thread->address,
+					     source->max_frames ? source->max_frames : 1,
+					     &instant->copy);
 	if (!err && reading->wait.gvl_owner == thread->address)
 		reading->flags |= RBPROF_SAMPLE_HAS_GVL;
 	/* What cannot be read of a thread that sleeps is one that ended. */
 	return err == -EFAULT || err == -EINVAL ? -EAGAIN : err;
 }
 
-static int read_instant(struct wait_reader *reader, pid_t tid, struct wait_reading *reading,
+/* fd: of the thread's state. */
+static int read_instant(struct wait_reader *reader, int fd, pid_t tid, struct wait_reading *reading,
 			struct instant *instant)
 {
 	const struct wait_source *source = &reader->source;
-	const struct ruby_thread *thread;
-	int err = thread_state__read(source->pid, tid, &instant->before);
+	const struct known_thread *thread;
+	int err = thread_state__read_open(fd, tid, &instant->before);
 
 	if (err)
 		return err;
@@ -219,7 +304,7 @@ static int read_instant(struct wait_reader *reader, pid_t tid, struct wait_readi
 		return err;
 	kernel_wait__read(source->memory, source->pid, tid, instant->before.letter,
 			  &instant->kernel);
-	err = thread_state__read(source->pid, tid, &instant->after);
+	err = thread_state__read_open(fd, tid, &instant->after);
 	if (err)
 		return err;
 	if (!thread_state__stood_still(&instant->before, &instant->after))
@@ -267,13 +352,15 @@ static int name_stack(struct wait_reader *reader, const struct stack *stack,
 
 int wait_reader__read(struct wait_reader *reader, pid_t tid, struct wait_reading *ret_reading)
 {
-	int tries, err = 0;
+	int fd = thread_state__open(reader->source.pid, tid), tries, err = 0;
 
+	if (fd < 0)
+		return fd;
 	for (tries = 0; tries < PROOF_TRIES; tries++) {
 		struct wait_reading reading = { .gc.count = RBPROF_GC_STATE_UNKNOWN };
 		struct instant instant = { .copy.ec = 0 };
 
-		err = read_instant(reader, tid, &reading, &instant);
+		err = read_instant(reader, fd, tid, &reading, &instant);
 		if (!err)
 			err = name_stack(reader, &instant.copy.stack, &reading);
 		free(instant.copy.stack.frames);
@@ -284,6 +371,7 @@ int wait_reader__read(struct wait_reader *reader, pid_t tid, struct wait_reading
 		if (reading.is_proved)
 			break;
 	}
+	close(fd);
 	/* What was read once stays good. */
 	return tries && err != -ENOMEM ? 0 : err;
 }

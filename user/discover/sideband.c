@@ -11,7 +11,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#define RING_PAGES 32 /* a CPU; a power of two */
+#define RING_PAGES 32	/* a CPU; a power of two */
+#define MAX_RECORD 4352 /* a mapping's: 72 bytes, and a path of up to PATH_MAX */
 
 struct ring {
 	int fd;
@@ -183,7 +184,10 @@ static bool read_ring(struct sideband *sideband, struct ring *ring)
 	const char *data = (const char *)ring->page + sideband->page_size;
 	uint64_t size = sideband->page_size * RING_PAGES, tail = ring->page->data_tail;
 	uint64_t head = __atomic_load_n(&ring->page->data_head, __ATOMIC_ACQUIRE);
+	bool is_full;
 
+	/* How many were lost the kernel tells with the next record, which may not come for long. */
+	is_full = head - tail > size - MAX_RECORD;
 	while (head - tail >= sizeof(struct perf_event_header)) {
 		uint64_t at = tail & (size - 1), first = size - at;
 		const struct perf_event_header *header = (const void *)(data + at);
@@ -202,6 +206,8 @@ static bool read_ring(struct sideband *sideband, struct ring *ring)
 	if (tail == ring->page->data_tail)
 		return false;
 	__atomic_store_n(&ring->page->data_tail, tail, __ATOMIC_RELEASE);
+	if (is_full)
+		sideband->handler.lost(sideband->handler.context, 0);
 	return true;
 }
 

@@ -19,7 +19,10 @@ struct sideband_handler {
 	void (*mapped)(void *context, pid_t pid, const struct mapping *mapping);
 	/* A process took a new name; by_exec: because it runs a new program. */
 	void (*named)(void *context, pid_t pid, bool by_exec);
-	/* This many records were lost: /proc has to be read again. */
+	/*
+	 * Records were lost: /proc has to be read again. count may be 0: how many is told later,
+	 * with the next record.
+	 */
 	void (*lost)(void *context, uint64_t count);
 	void *context;
 };

@@ -16,30 +16,41 @@
 
 #define STATUS_BYTES 8192 /* more than the kernel writes, unless it has very many groups */
 
-/* A file of a thread, as text. Its length or -errno. */
-static ssize_t read_file(pid_t pid, pid_t tid, const char *name, char *text, size_t size)
+static int open_file(pid_t pid, pid_t tid, const char *name)
 {
-	size_t used = 0;
-	ssize_t length;
 	char path[64];
-	int fd, err = 0;
+	int fd;
 
 	snprintf(path, sizeof(path), "/proc/%d/task/%d/%s", pid, tid, name);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
+	return fd >= 0 ? fd : errno == ENOENT ? -ESRCH : -errno;
+}
+
+/* The kernel makes such a file anew for each read from its beginning, and gives all of it. */
+static ssize_t read_text(int fd, char *text, size_t size)
+{
+	ssize_t length;
+
+	do
+		length = pread(fd, text, size - 1, 0);
+	while (length < 0 && errno == EINTR);
+	if (length < 0)
+		return -errno;
+	text[length] = '\0';
+	return length;
+}
+
+/* A file of a thread, as text. Its length or -errno. */
+static ssize_t read_file(pid_t pid, pid_t tid, const char *name, char *text, size_t size)
+{
+	int fd = open_file(pid, tid, name);
+	ssize_t length;
+
 	if (fd < 0)
-		return errno == ENOENT ? -ESRCH : -errno;
-	do {
-		length = read(fd, text + used, size - 1 - used);
-		if (length < 0 && errno != EINTR)
-			err = -errno;
-		if (length > 0)
-			used += (size_t)length;
-	} while (!err && length && used < size - 1);
+		return fd;
+	length = read_text(fd, text, size);
 	close(fd);
-	if (err)
-		return err;
-	text[used] = '\0';
-	return (ssize_t)used;
+	return length;
 }
 
 /* The value of a line of a `status` file, or NULL. */
@@ -96,19 +107,36 @@ int thread_state__parse(const char *text, struct thread_state *ret_state)
 	return 0;
 }
 
-int thread_state__read(pid_t pid, pid_t tid, struct thread_state *ret_state)
+int thread_state__open(pid_t pid, pid_t tid)
+{
+	int fd = open_file(pid, tid, "status");
+
+	return fd < 0 ? -ESRCH : fd;
+}
+
+int thread_state__read_open(int fd, pid_t tid, struct thread_state *ret_state)
 {
 	struct thread_state state;
 	char text[STATUS_BYTES];
 
-	if (read_file(pid, tid, "status", text, sizeof(text)) <= 0 ||
-	    thread_state__parse(text, &state))
+	if (read_text(fd, text, sizeof(text)) <= 0 || thread_state__parse(text, &state))
 		return -ESRCH;
 	state.tid = tid;
 	if (!state.tid_inside)
 		state.tid_inside = tid;
 	*ret_state = state;
 	return 0;
+}
+
+int thread_state__read(pid_t pid, pid_t tid, struct thread_state *ret_state)
+{
+	int fd = thread_state__open(pid, tid), err;
+
+	if (fd < 0)
+		return fd;
+	err = thread_state__read_open(fd, tid, ret_state);
+	close(fd);
+	return err;
 }
 
 static int compare(const void *a, const void *b)

@@ -26,6 +26,10 @@ int thread_states__list(pid_t pid, struct thread_state **ret_states, size_t *ret
 /* One thread. 0 or -ESRCH. */
 int thread_state__read(pid_t pid, pid_t tid, struct thread_state *ret_state);
 
+/* The same, to be read more than once: a descriptor for the caller to close, or -ESRCH. */
+int thread_state__open(pid_t pid, pid_t tid);
+int thread_state__read_open(int fd, pid_t tid, struct thread_state *ret_state);
+
 /* The content of a `status` file; tid is left 0. 0 or -EINVAL. */
 int thread_state__parse(const char *text, struct thread_state *ret_state);
 

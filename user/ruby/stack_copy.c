@@ -38,7 +38,7 @@ struct copy {
 	struct part values; /* environments of the frames */
 	uint64_t head_words[EC_WORDS];
 	unsigned char *again; /* the frames, read once more */
-	struct page *pages;
+	struct page *pages;   /* some of them asked for but not read yet: see fetch_pages() */
 	size_t page_count;
 };
 
@@ -48,6 +48,26 @@ static bool part_has(const struct part *part, const struct memory_range *range)
 	       range->address - part->address <= part->size - range->size;
 }
 
+/* Index of a page that was read or asked for; page_count if it is neither. */
+static size_t find_page(const struct copy *copy, uint64_t address)
+{
+	size_t i;
+
+	/* The last first: neighbours lie close together. */
+	if (copy->page_count && copy->pages[copy->page_count - 1].address == address)
+		return copy->page_count - 1;
+	for (i = 0; i < copy->page_count && copy->pages[i].address != address; i++)
+		;
+	return i;
+}
+
+static bool has_pages(struct copy *copy)
+{
+	if (!copy->pages)
+		copy->pages = malloc(MAX_PAGES * sizeof(*copy->pages));
+	return copy->pages;
+}
+
 static int read_through(struct copy *copy, const struct memory_range *range)
 {
 	const uint64_t address = range->address & ~(uint64_t)(PAGE_BYTES - 1);
@@ -55,12 +75,9 @@ static int read_through(struct copy *copy, const struct memory_range *range)
 	struct page *page;
 	size_t i;
 
-	if (!copy->pages)
-		copy->pages = malloc(MAX_PAGES * sizeof(*copy->pages));
-	if (!copy->pages || range->size > PAGE_BYTES - offset)
+	if (!has_pages(copy) || range->size > PAGE_BYTES - offset)
 		return memory__read_ranges(copy->base, range, 1);
-	for (i = 0; i < copy->page_count && copy->pages[i].address != address; i++)
-		;
+	i = find_page(copy, address);
 	page = &copy->pages[i];
 	if (i == copy->page_count) {
 		if (i == MAX_PAGES || memory__read(copy->base, address, page->bytes, PAGE_BYTES))
@@ -70,6 +87,29 @@ static int read_through(struct copy *copy, const struct memory_range *range)
 	}
 	memcpy(range->into, page->bytes + offset, range->size);
 	return 0;
+}
+
+/* Asks for the page of an object, if it can be one. */
+static void want_page(struct copy *copy, uint64_t object)
+{
+	const uint64_t address = object & ~(uint64_t)(PAGE_BYTES - 1);
+
+	if (address && object % 8 == 0 && copy->page_count < MAX_PAGES &&
+	    find_page(copy, address) == copy->page_count)
+		copy->pages[copy->page_count++].address = address;
+}
+
+/* Reads all pages asked for since there were `first`, in one call; or none of them. */
+static void fetch_pages(struct copy *copy, size_t first)
+{
+	struct memory_range ranges[MAX_PAGES];
+	size_t i;
+
+	for (i = first; i < copy->page_count; i++)
+		ranges[i - first] = (struct memory_range){ copy->pages[i].address,
+							   copy->pages[i].bytes, PAGE_BYTES };
+	if (i > first && memory__read_ranges(copy->base, ranges, i - first))
+		copy->page_count = first;
 }
 
 static int copy_read(struct memory *memory, const struct memory_range *ranges, size_t count)
@@ -223,6 +263,60 @@ static int copy_take(struct copy *copy)
 	return 0;
 }
 
+/* Reads for the first time what a thread that stands still will not change. */
+static int copy_once(struct copy *copy)
+{
+	return memory__read(copy->base, copy->values.address, copy->values.bytes,
+			    copy->values.size);
+}
+
+/* A word of what was copied, or of one of the first pages, which were read; 0: it is in neither. */
+static uint64_t copied_word(const struct copy *copy, uint64_t address, size_t pages)
+{
+	const struct memory_range range = { .address = address, .size = 8 };
+	size_t page;
+
+	if (part_has(&copy->values, &range))
+		return word_at(copy->values.bytes, address - copy->values.address);
+	page = find_page(copy, address & ~(uint64_t)(PAGE_BYTES - 1));
+	return page >= pages || address % 8
+		       ? 0
+		       : word_at(copy->pages[page].bytes, address % PAGE_BYTES);
+}
+
+/*
+ * The walk reads the method entry of every frame, and its definition. That many small reads would
+ * be most of its cost: their pages are read beforehand.
+ */
+static void prefetch(struct copy *copy, uint32_t max_frames)
+{
+	const struct ruby_layout *layout = copy->layout;
+	size_t end = copy->frames.size / layout->cfp__sizeof, i, first;
+	uint64_t ep;
+	int level;
+
+	if (end > max_frames)
+		end = max_frames;
+	if (!has_pages(copy))
+		return;
+	for (level = 0; level < 2; level++) {
+		first = copy->page_count;
+		for (i = 0; i < end; i++) {
+			uint64_t entry;
+
+			ep = word_at(copy->frames.bytes, i * layout->cfp__sizeof + layout->cfp__ep);
+			entry = copied_word(copy, ep + 8 * RUBY_ENV_INDEX_ME_CREF, first);
+			if (!entry || entry % 8)
+				continue;
+			if (level)
+				entry = copied_word(copy, entry + layout->cme__def, first) +
+					layout->def__method_serial;
+			want_page(copy, entry);
+		}
+		fetch_pages(copy, first);
+	}
+}
+
 static void copy_close(struct copy *copy)
 {
 	free(copy->frames.bytes);
@@ -264,8 +358,8 @@ static void copy_newest(const struct copy *copy, struct stack_copy *result)
 	}
 }
 
-int stack_copy__read(struct memory *memory, const struct ruby_layout *layout, uint64_t thread,
-		     uint32_t max_frames, struct stack_copy *ret_copy)
+static int read_stack(struct memory *memory, const struct ruby_layout *layout, uint64_t thread,
+		      uint32_t max_frames, bool is_still, struct stack_copy *ret_copy)
 {
 	struct copy copy = {
 		.memory.ops = &copy_ops, .base = memory, .layout = layout, .thread = thread
@@ -284,7 +378,7 @@ int stack_copy__read(struct memory *memory, const struct ruby_layout *layout, ui
 		if (!err)
 			err = copy_open(&copy);
 		if (!err)
-			err = copy_take(&copy);
+			err = is_still ? copy_once(&copy) : copy_take(&copy);
 		if (err != -EAGAIN && err != -EFAULT && err != -EINVAL)
 			break;
 	}
@@ -294,6 +388,7 @@ int stack_copy__read(struct memory *memory, const struct ruby_layout *layout, ui
 		err = 0;
 	} else if (!err) {
 		result.is_instant = copy.frames.size < PART_MOST;
+		prefetch(&copy, max_frames);
 	}
 	if (!err)
 		err = stack__read(&copy.memory, layout, copy.ec, max_frames, &result.stack);
@@ -306,4 +401,16 @@ out:
 	copy_close(&copy);
 	free(copy.pages);
 	return err;
+}
+
+int stack_copy__read(struct memory *memory, const struct ruby_layout *layout, uint64_t thread,
+		     uint32_t max_frames, struct stack_copy *ret_copy)
+{
+	return read_stack(memory, layout, thread, max_frames, false, ret_copy);
+}
+
+int stack_copy__read_still(struct memory *memory, const struct ruby_layout *layout, uint64_t thread,
+			   uint32_t max_frames, struct stack_copy *ret_copy)
+{
+	return read_stack(memory, layout, thread, max_frames, true, ret_copy);
 }

@@ -30,4 +30,11 @@ struct stack_copy {
 int stack_copy__read(struct memory *memory, const struct ruby_layout *layout, uint64_t thread,
 		     uint32_t max_frames, struct stack_copy *ret_copy);
 
+/*
+ * The same, cheaper, for a thread of which the caller finds out whether it ran meanwhile:
+ * is_instant says nothing then.
+ */
+int stack_copy__read_still(struct memory *memory, const struct ruby_layout *layout, uint64_t thread,
+			   uint32_t max_frames, struct stack_copy *ret_copy);
+
 #endif

@@ -16,8 +16,7 @@
 /* ext/monitor/monitor.c: struct rb_monitor { long count; VALUE owner; VALUE mutex; }, 2.7 to 4.0 */
 #define MONITOR_MUTEX 16
 
-/* Address of the word that names the thread that has the GVL. */
-static int gvl_owner_address(struct memory *memory, const struct ruby_layout *layout,
+int waits__gvl_owner_address(struct memory *memory, const struct ruby_layout *layout,
 			     uint64_t thread, uint64_t *ret_address)
 {
 	const bool is_vms = layout->vm__gvl_owner != RUBY_NO_FIELD;
@@ -35,21 +34,19 @@ static int gvl_owner_address(struct memory *memory, const struct ruby_layout *la
 }
 
 int waits__read_words(struct memory *memory, const struct ruby_layout *layout, uint64_t thread,
-		      struct rbprof_wait *words)
+		      uint64_t gvl_owner_address, struct rbprof_wait *words)
 {
 	uint64_t unblock_func = 0, region = 0, locking_mutex = 0, gvl_owner = 0;
 	uint32_t status = 0;
-	struct memory_range ranges[] = {
+	const struct memory_range ranges[] = {
 		{ thread + layout->th__status, &status, sizeof(status) },
 		{ thread + layout->th__unblock_func, &unblock_func, 8 },
 		{ thread + layout->th__blocking_region_buffer, &region, 8 },
 		{ thread + layout->th__locking_mutex, &locking_mutex, 8 },
-		{ 0, &gvl_owner, 8 },
+		{ gvl_owner_address, &gvl_owner, 8 },
 	};
-	int err = gvl_owner_address(memory, layout, thread, &ranges[4].address);
+	int err = memory__read_ranges(memory, ranges, 5);
 
-	if (!err)
-		err = memory__read_ranges(memory, ranges, 5);
 	if (err)
 		return err;
 	words->vm |= RBPROF_WAIT_VM_READ;
@@ -196,8 +193,11 @@ int waits__read(struct memory *memory, const struct ruby_layout *layout, uint64_
 {
 	struct wait wait = { .kind = WAIT_UNKNOWN };
 	struct rbprof_wait words = { .vm = 0 };
-	int err = waits__read_words(memory, layout, thread, &words);
+	uint64_t owner;
+	int err = waits__gvl_owner_address(memory, layout, thread, &owner);
 
+	if (!err)
+		err = waits__read_words(memory, layout, thread, owner, &words);
 	if (err)
 		return err;
 	wait.kind = waits__kind(&words, words.gvl_owner == thread);

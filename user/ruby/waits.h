@@ -33,9 +33,16 @@ struct wait {
 	bool is_endless; /* no time limit: only its end ends it */
 };
 
+/*
+ * Address of the word that names the thread which has the GVL; it stays the same for a thread's
+ * life. 0, -ENOTSUP or -errno of the memory.
+ */
+int waits__gvl_owner_address(struct memory *memory, const struct ruby_layout *layout,
+			     uint64_t thread, uint64_t *ret_address);
+
 /* Reads what the VM keeps of the thread: vm, vm_status and gvl_owner. 0 or -errno of the memory. */
 int waits__read_words(struct memory *memory, const struct ruby_layout *layout, uint64_t thread,
-		      struct rbprof_wait *words);
+		      uint64_t gvl_owner_address, struct rbprof_wait *words);
 
 /* What these words alone say; is_owner: the thread has the GVL. */
 enum wait_kind waits__kind(const struct rbprof_wait *words, bool is_owner);

@@ -156,12 +156,14 @@ def deep_leaf
   burn(0.08)
 end
 
+FIBERS_NS = { left: 0, right: 0 }
+
 def left_leaf
-  burn(0.002)
+  FIBERS_NS[:left] += burn(0.002)
 end
 
 def right_leaf
-  burn(0.002)
+  FIBERS_NS[:right] += burn(0.002)
 end
 
 def left_body
@@ -227,7 +229,7 @@ right = Fiber.new { right_body }
 parked, _gate, noted = threads
 noted << { kind: "main", tid: Process.pid, cpu_ns: cpu_now - from }
 Warning[:experimental] = false if Warning.respond_to?(:[]=)
-truth = { threads: noted, process_ns: 0, ractors: ractors, depth: $depth, nameless_line: NAMELESS_LINE,
+truth = { threads: noted, process_ns: 0, ractors: ractors, depth: $depth, fibers_ns: FIBERS_NS, nameless_line: NAMELESS_LINE,
           version: RUBY_VERSION, parked: parked.size }
 truth[:threads][-1][:cpu_ns] = cpu_now - from
 truth[:process_ns] = process_cpu_now - process_from

@@ -10,7 +10,7 @@ require_relative "plain"
 PLACE = ARGV.shift
 
 def own_work
-  burn(0.2)
+  $work_ns = burn(0.2)
 end
 
 def parent_work
@@ -19,7 +19,7 @@ end
 
 # That it is done; then it waits for the end of the input.
 def say(kind)
-  File.write(File.join(PLACE, ".#{kind}"), JSON.generate(pid: Process.pid))
+  File.write(File.join(PLACE, ".#{kind}"), JSON.generate(pid: Process.pid, work_ns: $work_ns))
   File.rename(File.join(PLACE, ".#{kind}"), File.join(PLACE, kind))
   $stdin.read
   exit!(0)
@@ -45,7 +45,7 @@ def executed
   fork do
     own_work
     sleep 2.2 # so that it is no young process any more
-    exec(*ARGV, File.join(__dir__, "family_next.rb"), PLACE, "executed")
+    exec(*ARGV, File.join(__dir__, "family_next.rb"), PLACE, "executed", $work_ns.to_s)
   end
 end
 
@@ -61,7 +61,7 @@ from = ready[1]
 zombie = fork { exit!(0) } # nobody waits for it
 pids = [child, child_of_thread, executed, grandchild]
 Process.wait(daemon)
-parent_work
+work_ns = parent_work
 sleep 0.02 until Dir.children(PLACE).reject { |name| name.start_with?(".") }.size >= 6
-done(pid: Process.pid, before_ns: from, zombie: zombie)
+done(pid: Process.pid, before_ns: from, work_ns: work_ns, zombie: zombie)
 pids.each { |pid| Process.wait(pid) }

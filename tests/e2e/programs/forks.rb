@@ -25,7 +25,7 @@ ready if ARGV[0] == "wait"
 warm_up = burn(0.2)
 children = [0.2, 0.3, 0.4].map { |seconds| child(seconds) }
 children << Thread.new { child(0.3) }.value
-parent_work
+parent_work_ns = parent_work
 truth = children.map do |pid, reader|
   cpu_ns = reader.read.to_i
   Process.wait(pid)
@@ -34,4 +34,4 @@ end
 new_ruby = IO.popen([RbConfig.ruby, "-e", "def exec_work = 8_000_000.times {}; exec_work; puts Process.pid, " \
                                           "Process.clock_gettime(Process::CLOCK_PROCESS_CPUTIME_ID, :nanosecond)"], &:read)
 pid, cpu_ns = new_ruby.split.map(&:to_i)
-done(parent: Process.pid, children: truth, new_ruby: { pid: pid, cpu_ns: cpu_ns }, warm_up: warm_up)
+done(parent: Process.pid, parent_work_ns: parent_work_ns, children: truth, new_ruby: { pid: pid, cpu_ns: cpu_ns }, warm_up: warm_up)

@@ -8,7 +8,11 @@ def contained_work
   burn(0.2)
 end
 
-from = ready[1]
-contained_work
-Thread.new { Thread.current.name = "inside"; burn(0.1) }.join
-done(pid: Process.pid, process_ns: process_cpu_now - from, version: RUBY_VERSION)
+def inside_work
+  burn(0.1)
+end
+
+ready
+work_ns = contained_work
+inside_ns = Thread.new { Thread.current.name = "inside"; inside_work }.value
+done(pid: Process.pid, work_ns: work_ns, inside_ns: inside_ns, version: RUBY_VERSION)

@@ -4,11 +4,11 @@
 # Work is called from known lines only: blank lines, literals over lines, rescue, ensure.
 require_relative "common"
 
-CALLS = Hash.new(0)
+WORK_NS = Hash.new(0)
 
 def work
-  CALLS[caller_locations(1, 1).first.lineno] += 1
-  burn(0.015)
+  line = caller_locations(1, 1).first.lineno
+  WORK_NS[line] += burn(0.015)
 end
 
 def many_lines
@@ -40,4 +40,4 @@ end
 
 ready
 20.times { many_lines }
-done(CALLS)
+done(WORK_NS)

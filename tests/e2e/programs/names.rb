@@ -1,10 +1,14 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # frozen_string_literal: true
 
-# Methods of every shape; each calls work, which notes nothing and burns 30 ms.
+# Methods of every shape; each calls work, which burns 30 ms.
 require_relative "common"
 
-def work = burn(0.03)
+LONGEST = [0]
+
+def work
+  LONGEST[0] = [LONGEST[0], burn(0.03)].max
+end
 
 class Shape
   def plain = work
@@ -119,4 +123,4 @@ end
 module Foo
   work
 end
-done
+done(longest_ns: LONGEST[0])

@@ -5,12 +5,13 @@
 require_relative "plain"
 
 ready
-pid = Process.spawn({ "TRUTH" => "#{ENV.fetch("TRUTH")}.child" }, *ARGV, in: (input, writer = IO.pipe)[0],
+truth = "#{ENV.fetch("TRUTH")}.child"
+pid = Process.spawn({ "TRUTH" => truth }, *ARGV, in: (input, writer = IO.pipe)[0],
                     out: (output, into = IO.pipe)[1])
 [input, into].each(&:close)
 output.gets
 writer.puts("go")
 output.gets
-done(child: pid)
+done(child: pid, of_child: JSON.parse(File.read(truth)))
 writer.close
 Process.wait(pid)

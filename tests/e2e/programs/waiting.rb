@@ -13,7 +13,7 @@ def joins_here(thread) = thread.join
 def first_here(mine, other, barrier)
   mine.synchronize do
     barrier << 1
-    sleep 0.2
+    sleep 0.01 until barrier.size == 2
     other.synchronize { nil }
   end
 end
@@ -39,6 +39,7 @@ threads << named("left") { first_here(one, two, barrier) }
 threads << named("right") { first_here(two, one, barrier) }
 threads << named("spinner") { nil while true }
 sleep 0.5
+sleep 0.05 until Thread.list.count { |thread| !thread.stop? } <= 2 # this one and the spinner
 ready
 done(threads.to_h { |t| [t.name, t[:tid]] })
 exit!(0)

@@ -67,12 +67,19 @@ named("own fiber") do
   own.lock
 end
 [["left", one, two], ["right", two, one]].each do |name, mine, other|
-  named(name) { mine.synchronize { (barrier << 1) && sleep(0.2) && other.synchronize { nil } } }
+  named(name) do
+    mine.synchronize do
+      barrier << 1
+      sleep 0.01 until barrier.size == 2
+      other.synchronize { nil }
+    end
+  end
 end
 circle = Queue.new
 first = named("joins second") { circle.pop.join }
 circle << named("joins first") { first.join }
 sleep 0.6
+sleep 0.05 until Thread.list.all? { |thread| thread == Thread.current || thread.stop? }
 ready
 Process.kill(:KILL, child)
 done($tids)
