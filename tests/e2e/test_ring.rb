@@ -3,104 +3,148 @@
 
 require_relative "helper"
 
-# The flight recorder: record --ring TIME.
+# A flight recorder: the last seconds only.
 class TestRing < E2E
-  RING_NS = 2_000_000_000
-  SLICE_NS = 100_000_000
-  LATE_NS = 600_000_000 # that a slice may end too late on a machine that has other work
+  SECONDS = 3
+  # What is kept may be cut at parts of it.
+  SLACK = 1
+  # What the collector uses is the phase's too, by whatever means it can be told.
+  OPTIONS = ["--no-gc", "-F", 199, "--stats=json"].freeze
 
-  Flight = Struct.new(:pid, :spans, :snapshot, :profiler)
+  def seconds(ns) = ns / 1e9
 
-  # Seven seconds, with a profile of the fourth and fifth written on the way.
-  once(:flight) do
-    program = Program.new("ring.rb", 18)
-    profiler = Profiler.start("-p", program.pid, "--ring", "2s", "-F", "499", "--stats=json")
-    program.go
-    sleep 4.3
-    snapshot = snapshot_of(profiler)
-    program.expect("done")
-    profiler.stop
-    spans = program.truth["spans"]
+  # How long each phase, of a second, is in the profile.
+  def phases(profile, pid)
+    samples = profile.of(pid).reject(&:overhead?)
+    samples.each_with_object(Hash.new(0)) do |sample, times|
+      name = sample.names.find { |n| n.match?(/\AObject#phase_\d+\z/) } or next
+      times[name[/\d+/].to_i] += sample.cpu
+    end
+  end
+
+  # By the clock that people read. The profile ends when it was written, not when that was asked for.
+  def assert_only_the_last(profile, pid, truth)
+    moment_ns = profile.time_nanos + profile.duration_nanos
+    seen = phases(profile, pid)
+    refute_empty seen
+    truth.each_with_index do |phase, i|
+      whole = phase["from_ns"] > moment_ns - SECONDS * 1_000_000_000 + 20_000_000
+      if phase["to_ns"] < moment_ns - (SECONDS + SLACK) * 1_000_000_000
+        assert_equal 0, seen[i], "phase #{i} is long past: #{seen}"
+      elsif phase["to_ns"] < moment_ns - 200_000_000 && whole
+        assert_in_epsilon phase["cpu_ns"], seen[i], 0.2, "phase #{i} is recent: #{seen}"
+      end
+    end
+    assert_operator seen.keys.max, :>=, truth.rindex { |phase| phase["from_ns"] < moment_ns - 300_000_000 }
+  end
+
+  def now_ns = Process.clock_gettime(Process::CLOCK_REALTIME, :nanosecond)
+
+  once(:at_the_end) do
+    program = Program.new("phases.rb", 7, 1000, "burn")
+    profiler = Profiler.start("-p", program.pid, "--ring", "#{SECONDS}s", "-d", "8", *OPTIONS)
+    program.run
+    profiler.wait
+    moment = now_ns
+    truth = program.truth
     program.finish
     assert_code 0, profiler
-    Flight.new(program.pid, spans, snapshot, profiler)
+    { profiler: profiler, profile: profiler.profile, pid: program.pid, truth: truth["phases"], moment: moment }
   end
 
-  # Has the profiler write, and says what.
-  def snapshot_of(profiler)
-    before = profiler.err.scan(/the last/).size
+  def test_only_the_last_seconds_are_in_the_file
+    run = at_the_end
+    # It recorded for eight seconds from its own start on; it wrote what it had then.
+    ended = run[:profile].time_nanos + run[:profile].duration_nanos
+    assert_in_delta run[:moment], ended, 1_500_000_000
+    assert_only_the_last run[:profile], run[:pid], run[:truth]
+  end
+
+  def test_the_file_says_how_long_it_is
+    assert_in_delta SECONDS, seconds(at_the_end[:profile].duration_nanos), SLACK
+  end
+
+  def test_each_thread_has_those_seconds_of_wall_time
+    run = at_the_end
+    by_tid = run[:profile].of(run[:pid]).reject { |s| s.gc? || s.overhead? }.group_by(&:tid)
+    assert_equal 2, by_tid.size
+    by_tid.each_value do |samples|
+      assert_in_delta run[:profile].duration_nanos, wall(samples), 300_000_000
+    end
+  end
+
+  once(:by_signal) do
+    place = folder("ring")
+    program = Program.new("phases.rb", 7, 1000, "burn")
+    profiler = Profiler.start("-p", program.pid, "--ring", "#{SECONDS}s", *OPTIONS, chdir: place)
+    program.go
+    sleep 4.6
+    before = profiles(place)
+    moment = now_ns
     profiler.signal(:USR1)
-    Clock.wait_until(20, "a profile on SIGUSR1: #{profiler.err}") { profiler.err.scan(/the last/).size > before }
-    Pprof.read(profiler.file)
+    written = Clock.wait_until(5, "a profile after SIGUSR1: #{profiler.err}") { newer(profiles(place), before) }
+    early = Pprof.read(written)
+    program.expect("done")
+    alive = !profiler.ended?
+    last = now_ns
+    profiler.stop
+    truth = program.truth
+    program.finish
+    { profiler: profiler, early: early, early_path: written, pid: program.pid, truth: truth["phases"], moment: moment,
+      alive: alive, last: last, place: place }
   end
 
-  def each_profile
-    yield flight.snapshot, "on SIGUSR1"
-    yield flight.profiler.profile, "at the end"
+  # Whatever it is called: beside the file that was asked for, or in the current folder.
+  def profiles(place)
+    Dir[File.join(place, "*"), File.join(SCRATCH, "profile-*")].grep(/\.pb(\.gz)?/).grep_v(/\.(out|err)\z/)
+      .to_h { |path| [path, File.stat(path).then { |s| [s.mtime, s.ino] }] }
   end
 
-  def wall(samples) = samples.sum { |s| s.values.fetch("wall-time") }
+  # Files are whole or not there.
+  def newer(after, before) = after.find { |path, stat| before[path] != stat }&.first
 
-  # The methods of ring.rb that ran for so long, at least, within the profile's time, which is
-  # taken as longer at both ends by `more` nanoseconds.
-  def steps_within(profile, at_least: 0, more: 0)
-    from = profile.time_nanos - more
-    to = profile.time_nanos + profile.duration_nanos + more
-    flight.spans.each_index.select { |i| [flight.spans[i][1], to].min - [flight.spans[i][0], from].max > at_least }
+  def test_a_signal_writes_what_there_is
+    run = by_signal
+    assert_only_the_last run[:early], run[:pid], run[:truth]
+    assert_operator run[:early].time_nanos + run[:early].duration_nanos, :>=, run[:moment]
   end
 
-  def steps_of(profile)
-    profile.of(flight.pid).flat_map(&:names).uniq.filter_map { |n| n[/\AObject#step_(\d+)\z/, 1]&.to_i }.sort
+  def test_recording_goes_on_after_the_signal
+    run = by_signal
+    assert run[:alive], "the profiler ended"
+    assert_code 0, run[:profiler]
+    profile = run[:profiler].profile
+    assert_only_the_last profile, run[:pid], run[:truth]
+    assert_operator profile.time_nanos + profile.duration_nanos, :>=, run[:last]
+    assert_operator phases(run[:profiler].profile, run[:pid]).keys.max, :>, phases(run[:early], run[:pid]).keys.max
   end
 
-  def test_only_the_last_time_is_in
-    each_profile do |profile, what|
-      # The CPU of the last moment of a slice goes to the thread's last stack, one tick old.
-      allowed = steps_within(profile, more: 100_000_000)
-      expected = steps_within(profile, at_least: 400_000_000)
-      assert_operator allowed.size, :<, flight.spans.size / 2, "the test shows nothing"
-      assert_empty steps_of(profile) - allowed, "too old: #{what}"
-      assert_empty expected - steps_of(profile), "missing: #{what}"
+  # From one slice on, and of the last slice what there was.
+  def test_the_time_is_whole
+    [at_the_end[:profile], by_signal[:early], by_signal[:profiler].profile].each do |profile|
+      assert_operator profile.duration_nanos, :>=, SECONDS * 1_000_000_000
     end
-  end
-
-  def test_the_file_says_of_which_time_it_is
-    each_profile do |profile, what|
-      assert_operator profile.duration_nanos, :>=, RING_NS, what
-      assert_operator profile.duration_nanos, :<=, RING_NS + SLICE_NS + LATE_NS, what
-    end
-  end
-
-  def test_the_recording_goes_on
-    first, last = flight.snapshot, flight.profiler.profile
-    assert_operator last.time_nanos, :>=, first.time_nanos + first.duration_nanos
-    assert_operator flight.profiler.stats["elapsed_ns"], :>, 8_000_000_000
-    assert_match(/the last \d\.\d s of \d+ samples/, flight.profiler.err.lines.grep(/report/).last)
+    first, last = by_signal[:early], by_signal[:profiler].profile
+    assert_operator last.time_nanos, :>, first.time_nanos
   end
 
   # A thread is told of within the time it takes to go through all of them.
-  def test_threads_have_the_whole_time_in_wall_time
-    each_profile do |profile, what|
-      mine = profile.of(flight.pid).reject { |s| s.labels["event"] || s.labels["profiler overhead"] }
-      %w[main sleeper].each do |name|
-        assert_in_delta profile.duration_nanos, wall(mine.select { |s| s.thread == name }), 60_000_000, "#{name} #{what}"
-      end
-    end
-  end
-
-  def test_a_sleeper_keeps_its_stack
-    each_profile do |profile, what|
-      mine = profile.of(flight.pid).select { |s| s.thread == "sleeper" && s.labels["state"] != "had cpu" }
-      named = mine.select { |s| s.frame?("Object#sleeps_all_the_time") }
-      assert_operator wall(named), :>=, RING_NS, what
-      assert_equal 0, mine.sum(&:cpu), what
+  def test_a_thread_that_sleeps_throughout_keeps_its_stack
+    [[at_the_end[:profile], at_the_end], [by_signal[:early], by_signal]].each do |profile, run|
+      mine = profile.of(run[:pid]).select { |s| s.thread == "sleeper" }
+      assert_in_delta profile.duration_nanos, wall(mine), 60_000_000
+      assert_in_delta profile.duration_nanos, wall(mine.select { |s| s.leaf == "Kernel#sleep" }), 60_000_000
+      assert_equal 0, mine.sum(&:cpu)
     end
   end
 
   def test_the_balance_of_the_whole_recording_closes
-    assert_closes flight.profiler, flight.pid
+    [at_the_end, by_signal].each { |run| assert_closes run[:profiler], run[:pid] }
   end
+end
 
+# The file of a flight recorder: when and where it is written.
+class TestRingFile < E2E
   def test_what_is_shorter_is_there_whole
     program = Program.new("busy.rb", 20)
     profiler = Profiler.record("-p", program.pid, "-d", "1", "--ring", "1m", "--stats=json")
@@ -119,7 +163,7 @@ class TestRing < E2E
     program.finish
     assert_code 0, profiler
     profile = profiler.profile
-    times = profile.of(program.pid).filter_map { |s| s.labels["end_timestamp_ns"] }
+    times = profile.of(program.pid).filter_map(&:end_ns)
     refute_empty times
     assert_operator times.min, :>=, profile.time_nanos - 50_000_000
     assert_operator times.max, :<=, profile.time_nanos + profile.duration_nanos + 1_000_000
@@ -242,11 +286,11 @@ class TestRingMemory < E2E
 
   # What came over from profile to profile is still right.
   def check_profile(profiler, pid)
-    mine = profiler.profile.of(pid).reject { |s| s.labels["event"] || s.labels["profiler overhead"] }
-    assert_equal ["main"], mine.reject(&:gc?).map(&:thread).uniq
-    deep = mine.select { |s| s.names.count("Object#one_way") > 500 }
-    assert_operator deep.sum(&:cpu), :>, mine.sum(&:cpu) * 0.9
-    deep.each { |s| assert_equal "<main>", s.root }
+    mine = profiler.profile.of(pid).reject { |s| s.gc? || s.overhead? }
+    assert_equal ["main"], mine.map(&:thread).uniq
+    known = mine.select { |s| s.frame?("Object#one_way") && s.root == "<main>" }
+    assert_operator known.sum(&:cpu), :>, mine.sum(&:cpu) * 0.9
+    assert(known.any? { |s| s.names.count("Object#one_way") > 500 })
     assert_closes profiler, pid
   end
 end

@@ -29,29 +29,17 @@ struct parse {
 
 /* ---- values ---- */
 
-static int parse_frequency(struct options *options, const char *text)
+static int parse_count(const char *what, const char *text, uint32_t minimum, uint32_t maximum,
+		       uint32_t *ret_count)
 {
-	uint64_t hz;
+	uint64_t count;
 
-	if (options__number(text, 1, OPTIONS_MAX_HZ, &hz)) {
-		log__error("bad frequency '%s': give a whole number of Hz from 1 to %d", text,
-			   OPTIONS_MAX_HZ);
+	if (options__number(text, minimum, maximum, &count)) {
+		log__error("bad %s '%s': give a whole number from %u to %u", what, text, minimum,
+			   maximum);
 		return EINVAL;
 	}
-	options->frequency_hz = (uint32_t)hz;
-	return 0;
-}
-
-static int parse_max_frames(struct options *options, const char *text)
-{
-	uint64_t frames;
-
-	if (options__number(text, 0, RBPROF_MAX_FRAMES, &frames)) {
-		log__error("bad --max-frames '%s': give a whole number from 0 to %d", text,
-			   RBPROF_MAX_FRAMES);
-		return EINVAL;
-	}
-	options->max_frames = (uint32_t)frames;
+	*ret_count = (uint32_t)count;
 	return 0;
 }
 
@@ -202,7 +190,8 @@ static int parse_value(struct parse *parse, const char *text)
 		log__error("--value %s: not in this version", text);
 		return EINVAL;
 	}
-	log__error("unknown sample type '%s': give cpu-time, wall-time or timeline", text);
+	log__error("unknown sample type '%s': give cpu-time, cpu-samples, wall-time or timeline",
+		   text);
 	return EINVAL;
 }
 
@@ -341,7 +330,7 @@ static int parse_option(int key, char *text, struct argp_state *state)
 	case OPTION_KEY_CONTAINER:
 		return parse_container(options, text);
 	case 'F':
-		return parse_frequency(options, text);
+		return parse_count("frequency", text, 1, OPTIONS_MAX_HZ, &options->frequency_hz);
 	case 'd':
 		return options__time("duration", text, &options->duration_ns);
 	case OPTION_KEY_RING:
@@ -368,7 +357,8 @@ static int parse_option(int key, char *text, struct argp_state *state)
 		options->timeline = true;
 		return 0;
 	case OPTION_KEY_MAX_FRAMES:
-		return parse_max_frames(options, text);
+		return parse_count("--max-frames", text, 0, RBPROF_MAX_FRAMES,
+				   &options->max_frames);
 	case 'o':
 		return parse_output(options, text);
 	case 'f':

@@ -151,11 +151,18 @@ uint32_t session__thread_id(struct profile *profile, const struct tracked_thread
 	return profile__cstring(profile, text);
 }
 
+static int by_time(const struct tracked_row *a, const struct tracked_row *b)
+{
+	return a->key.time_ns < b->key.time_ns ? -1 : a->key.time_ns > b->key.time_ns;
+}
+
 void session__flush_rows(struct session *session, struct tracked_process *process,
 			 struct tracked_thread *thread)
 {
 	struct tracked_row *row, *next;
 
+	if (session->options->timeline)
+		HASH_SORT(thread->rows, by_time);
 	HASH_ITER (hh, thread->rows, row, next) {
 		const struct tracked_values *had = &row->values;
 		int64_t values[PROFILE_MAX_TYPES] = { 0 };
@@ -175,17 +182,10 @@ void session__flush_rows(struct session *session, struct tracked_process *proces
 	}
 }
 
-static int by_time(const struct tracked_row *a, const struct tracked_row *b)
-{
-	return a->key.time_ns < b->key.time_ns ? -1 : a->key.time_ns > b->key.time_ns;
-}
-
 void session__flush_thread(struct session *session, struct tracked_process *process,
 			   struct tracked_thread *thread)
 {
 	session__share_waits(session, thread);
-	if (session->options->timeline)
-		HASH_SORT(thread->rows, by_time);
 	session__flush_rows(session, process, thread);
 }
 

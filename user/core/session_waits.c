@@ -131,6 +131,14 @@ void session__on_stack(struct session *session, struct tracked_process *process,
 	session__name(session, process, thread, sample, &key);
 }
 
+static void note_stack(struct tracked_thread *thread, const struct tracked_row_key *key)
+{
+	if (thread->last_stack == PROFILE_NONE) {
+		thread->last_stack = key->stack;
+		thread->last_omitted = key->omitted;
+	}
+}
+
 /* Keeps the key for later ticks of the same sleep: what lasts long is told more than once. */
 static void keep_key(struct tracked_thread *thread, uint64_t switches,
 		     const struct tracked_row_key *key)
@@ -138,10 +146,6 @@ static void keep_key(struct tracked_thread *thread, uint64_t switches,
 	thread->read.is_valid = true;
 	thread->read.switches = switches;
 	thread->read.key = *key;
-	if (thread->last_stack == PROFILE_NONE) {
-		thread->last_stack = key->stack;
-		thread->last_omitted = key->omitted;
-	}
 }
 
 /* The key of a wait's ticks: of the sleep itself, or of the time from its end to the CPU. */
@@ -151,6 +155,7 @@ static void key_of_wait(struct session *session, struct tracked_process *process
 {
 	struct tracked_row_key key = { .kind = TRACKED_WAIT, .holder = PROFILE_NONE };
 	const bool is_runnable = flags & RBPROF_SAMPLE_RUNNABLE;
+	const bool is_weak = sample->flags & RBPROF_SAMPLE_NO_EC;
 
 	if (thread->read.is_valid && thread->read.switches == sample->wait.switches) {
 		key = thread->read.key;
@@ -163,7 +168,8 @@ static void key_of_wait(struct session *session, struct tracked_process *process
 	} else {
 		key.stack = session__stack(session, process, sample, &key.omitted);
 		describe(session, process, thread, sample, flags, &key);
-		if (!is_runnable)
+		note_stack(thread, &key);
+		if (!is_runnable && !is_weak)
 			keep_key(thread, sample->wait.switches, &key);
 	}
 	if (!session->options->max_frames)
@@ -272,6 +278,7 @@ static void keep_reading(struct session *session, struct tracked_process *proces
 	if (!thread)
 		return;
 	describe(session, process, thread, &sample, sample.flags, &key);
+	note_stack(thread, &key);
 	keep_key(thread, reading->wait.switches, &key);
 }
 
