@@ -13,10 +13,15 @@
 #ifndef RBPROF_BPF_GC_H
 #define RBPROF_BPF_GC_H
 
-#define GC_FLUSH_NS    10000000
-#define GC_WINDOW_NS   100000000
-#define GC_HOT_WINDOWS 3
-#define GC_ENTRIES     RBPROF_GC_EXITS
+#define GC_FLUSH_NS  10000000
+#define GC_WINDOW_NS 100000000
+/*
+ * A process may be hit more often than it should for a while: this many windows' worth at its
+ * begin, and what it left unused, up to as much. After it gave a site up: a little.
+ */
+#define GC_CREDIT_WINDOWS 100
+#define GC_LATER_WINDOWS  3
+#define GC_ENTRIES	  RBPROF_GC_EXITS
 /* Two probes on one instruction, by two names of its file, run within this time. */
 #define GC_TWICE_NS   20000
 #define GC_MAJOR_MASK 0xff /* gc.c: enum gpr_flag, the reasons of a major collection */
@@ -162,6 +167,7 @@ static __always_inline void gc_give_up(struct rbprof_gc_sums *sums, const struct
  */
 __noinline int gc_watch(struct rbprof_gc_sums *sums, const struct gc_pairs *pairs, u64 now_ns)
 {
+	s64 most = GC_CREDIT_WINDOWS * (s64)config.gc_window_hits, credit;
 	bool gives_up = false;
 	u64 elapsed;
 
@@ -172,17 +178,19 @@ __noinline int gc_watch(struct rbprof_gc_sums *sums, const struct gc_pairs *pair
 		goto open;
 	if (elapsed < GC_WINDOW_NS)
 		return 0;
-	if (config.gc_window_hits &&
-	    sums->window_hits * (u64)GC_WINDOW_NS > config.gc_window_hits * elapsed)
-		sums->hot_windows++;
-	else
-		sums->hot_windows = 0;
-	if (sums->hot_windows >= GC_HOT_WINDOWS) {
+	credit = sums->credit + config.gc_window_hits * elapsed / GC_WINDOW_NS - sums->window_hits;
+	if (credit > most)
+		credit = most;
+	if (config.gc_window_hits && credit < 0) {
 		gc_give_up(sums, pairs);
-		sums->hot_windows = 0;
+		credit = GC_LATER_WINDOWS * config.gc_window_hits;
 		gives_up = true;
 	}
+	sums->credit = credit;
+	goto next;
 open:
+	sums->credit = most;
+next:
 	sums->window_ns = now_ns;
 	sums->window_hits = 0;
 	__builtin_memset(sums->hits, 0, sizeof(sums->hits));

@@ -83,7 +83,7 @@ struct rbprof_gc_sums {
 	__u64 total_cpu_ns; /* likewise */
 	__u64 window_ns;    /* since when hits are counted, CLOCK_MONOTONIC */
 	__u32 window_hits;
-	__u32 hot_windows;   /* in a row */
+	__s32 credit;	     /* hits that it may have beyond those of the window */
 	__u32 removed_sites; /* a bit each: no longer probed in this process, they were hit too
 				often */
 	__u32 reserved;

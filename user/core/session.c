@@ -220,6 +220,9 @@ static void read_process_clocks(struct session *session)
 		process->has_cpu_at_start =
 			!process->is_placeholder &&
 			!ruby_process__cpu_ns(process->found.pid, &process->cpu_at_start_ns);
+		if (!process->is_placeholder && session->options->gc &&
+		    session__has_names(session, process))
+			session__read_gc_clock(process);
 	}
 }
 
@@ -452,6 +455,8 @@ void session__stop(struct session *session)
 
 		if (process->has_ended || process->is_exiting || process->is_placeholder)
 			continue;
+		if (session->options->gc)
+			session__read_gc_clock(process);
 		if (!ruby_process__cpu_ns(process->found.pid, &cpu_ns)) {
 			process->cpu_at_end_ns = cpu_ns;
 			process->has_cpu_at_end = true;

@@ -41,6 +41,8 @@ bool session__has_names(struct session *session, struct tracked_process *process
 	if (error) {
 		memory__close(process->memory);
 		process->memory = NULL;
+	} else if (session->options->gc) {
+		session__read_gc_clock(process);
 	}
 	return !error;
 }

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../ruby/gc_info.h"
+
 static const char probe[] = "probe", clock_source[] = "vm clock", sampled[] = "sampled";
 
 /* The stack with the collector as its leaf. */
@@ -89,13 +91,24 @@ void session__on_gc(struct session *session, struct tracked_process *process,
 		flush(session, process, sample->event.time_ns);
 }
 
+/* A reading of the VM's clock. What it says from the first one on is told by us. */
 static void note_clock(struct tracked_gc *gc, uint64_t clock_ns)
 {
-	gc->has_clock |= clock_ns != 0;
-	if (!gc->clock_first_ns)
+	if (!gc->has_clock) {
+		gc->has_clock = true;
 		gc->clock_first_ns = clock_ns;
-	if (clock_ns)
-		gc->clock_last_ns = clock_ns;
+		gc->told_before_ns = gc->probed_ns + gc->moved_ns;
+	}
+	gc->clock_last_ns = clock_ns;
+}
+
+void session__read_gc_clock(struct tracked_process *process)
+{
+	uint64_t clock_ns;
+
+	if (process->memory && !gc_info__clock(process->memory, &process->found.runtime->layout,
+					       ruby_process__vm_ptr(&process->found), &clock_ns))
+		note_clock(&process->gc, clock_ns);
 }
 
 /*
@@ -109,17 +122,12 @@ static uint64_t part_by_clock(struct tracked_gc *gc, uint64_t clock_ns, bool is_
 	const bool is_same_step = is_inside && gc->is_inside && gc->inside_ns == clock_ns;
 	uint64_t said, told, part;
 
-	if (!gc->has_base) {
-		gc->has_base = true;
-		gc->clock_base_ns = clock_ns;
-		gc->probed_base_ns = gc->probed_ns + gc->moved_ns;
-	}
 	gc->is_inside = is_inside;
 	gc->inside_ns = clock_ns;
 	if (is_same_step)
 		return cpu_ns;
-	said = clock_ns - gc->clock_base_ns;
-	told = gc->probed_ns + gc->moved_ns - gc->probed_base_ns;
+	said = clock_ns - gc->clock_first_ns;
+	told = gc->probed_ns + gc->moved_ns - gc->told_before_ns;
 	part = said > told ? said - told : 0;
 	return part < cpu_ns ? part : cpu_ns;
 }
@@ -144,7 +152,8 @@ uint64_t session__gc_of_sample(struct session *session, struct tracked_process *
 
 	if (sample->flags & RBPROF_SAMPLE_GC_PARTIAL)
 		session__gave_up(session, process, sample->event.time_ns);
-	note_clock(gc, sample->vm_gc_ns);
+	if (sample->vm_gc_ns)
+		note_clock(gc, sample->vm_gc_ns);
 	if (!session->options->gc || !has_gvl || (gc->is_probed && !gc->is_partial))
 		return cpu;
 	if (sample->vm_gc_ns) {

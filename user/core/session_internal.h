@@ -169,6 +169,8 @@ void session__on_gc(struct session *session, struct tracked_process *process,
 uint64_t session__gc_of_sample(struct session *session, struct tracked_process *process,
 			       struct tracked_thread *thread, const struct rbprof_sample *sample,
 			       uint32_t stack);
+/* Reads the VM's own clock of its collector, if it has one and the VM's memory is open. */
+void session__read_gc_clock(struct tracked_process *process);
 /* How collections of the process are found, in words: "probe", "probe and vm clock", "none". */
 const char *session__gc_source(const struct session *session,
 			       const struct tracked_process *process);

@@ -129,15 +129,16 @@ struct tracked_gc {
 	bool has_kept;
 	bool is_probed;	 /* there are probes on its runtime */
 	bool is_partial; /* ... but not all of them in this process */
-	bool has_clock;	 /* the VM has a clock of its own */
 
-	/* The VM's clock at a moment from which on what it says is told by us, and what was. */
-	bool has_base;
-	uint64_t clock_base_ns, probed_base_ns, moved_ns;
-	bool is_inside;	    /* the last sample was inside of a step that no probe saw */
-	uint64_t inside_ns; /* ... and what the clock said */
-	uint64_t clock_first_ns, clock_last_ns; /* over the recording, for the balance sheet */
-	struct tracked_thread *rows;		/* all its rows */
+	/* The VM's own clock: what it says from its first reading on is told by us. */
+	bool has_clock;
+	uint64_t clock_first_ns, clock_last_ns;
+	uint64_t told_before_ns; /* what was told when it was first read */
+	uint64_t moved_ns;	 /* out of samples, by the clock or by ticks */
+	bool is_inside;		 /* the last sample was inside of a step that no probe saw */
+	uint64_t inside_ns;	 /* ... and what the clock said */
+
+	struct tracked_thread *rows; /* all its rows */
 };
 
 struct tracked_process {
