@@ -123,6 +123,7 @@ int on_tick(struct bpf_perf_event_data *ctx)
 	}
 	sample_stack(process, state, scratch, c, thread_pointer);
 	gc_tick(state, &scratch->sample, c);
+	scratch->sample.gc_untold_ns = c ? c->gc.cpu_ns : 0;
 	send_sample(task, scratch, state, process->serial, used, now, c);
 	clock_overhead(state, now, true);
 	return 0;

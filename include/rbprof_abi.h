@@ -268,6 +268,7 @@ struct rbprof_sample {
 	__u32 gc_info;	/* objspace.profile.latest_gc_info: GPR_FLAG_* of the latest collection */
 	__u32 gc_steps; /* GC: how many this event tells of */
 	__u64 vm_gc_ns; /* the VM's own clock of its collector, 0: it has none */
+	__u64 gc_untold_ns; /* SAMPLE: CPU of steps of the process that no event told yet */
 	struct rbprof_wait wait;
 	/* frame_count frames follow, leaf first, unless the stack is known */
 };
@@ -313,12 +314,12 @@ _Static_assert(sizeof(struct rbprof_frame) == 32, "abi");
 _Static_assert(sizeof(struct rbprof_gc_state) == 16, "abi");
 _Static_assert(sizeof(struct rbprof_wait) == 48, "abi");
 _Static_assert(sizeof(struct rbprof_gc_sums) == 80 + 4 * RBPROF_GC_SITES, "abi");
-_Static_assert(sizeof(struct rbprof_sample) == 192, "abi");
+_Static_assert(sizeof(struct rbprof_sample) == 200, "abi");
 _Static_assert(offsetof(struct rbprof_sample, stack_hash) == 56, "abi");
 _Static_assert(offsetof(struct rbprof_sample, gc) == 64, "abi");
 _Static_assert(offsetof(struct rbprof_sample, ec) == 80, "abi");
 _Static_assert(offsetof(struct rbprof_sample, flags) == 104, "abi");
-_Static_assert(offsetof(struct rbprof_sample, wait) == 144, "abi");
+_Static_assert(offsetof(struct rbprof_sample, wait) == 152, "abi");
 _Static_assert(sizeof(struct rbprof_clock) == 136, "abi");
 _Static_assert(offsetof(struct rbprof_clock, comm) == 120, "abi");
 _Static_assert(sizeof(struct rbprof_lifecycle) == 64, "abi");

@@ -260,7 +260,7 @@ void session__name(struct session *session, struct tracked_process *process,
 }
 
 /* Our own programs' time: one row a thread. */
-static void add_overhead(struct session *session, struct tracked_thread *thread, uint64_t ns)
+void session__add_overhead(struct session *session, struct tracked_thread *thread, uint64_t ns)
 {
 	const struct tracked_row_key key = {
 		.kind = TRACKED_OVERHEAD,
@@ -298,7 +298,7 @@ static void on_tick(struct session *session, struct tracked_process *process,
 	values.wall_ns = (int64_t)sample->wall_delta_ns;
 	thread->wall_ns += sample->wall_delta_ns;
 	tracked_thread__add(thread, &key, &values);
-	add_overhead(session, thread, sample->overhead_delta_ns);
+	session__add_overhead(session, thread, sample->overhead_delta_ns);
 }
 
 static void on_sample(struct session *session, const struct rbprof_sample *sample)
@@ -364,7 +364,7 @@ static void note_clock(struct tracked_thread *thread, const struct rbprof_clock 
 	thread->kernel_total_ns = clock->cpu_total_ns;
 	thread->kernel_start_ns = clock->cpu_start_ns;
 	thread->has_kernel_cpu = true;
-	thread->gc_cpu_ns = clock->gc_total_ns + thread->gc_moved_ns;
+	thread->gc_cpu_ns = clock->gc_total_ns + (uint64_t)thread->gc_moved_ns;
 	thread->start_ns = clock->start_ns;
 	thread->last_ns = clock->event.time_ns;
 	thread->wall_ns += clock->on_delta_ns + clock->off_delta_ns;
@@ -393,7 +393,7 @@ static void on_clock(struct session *session, const struct rbprof_clock *clock)
 		thread->off_ns += clock->off_delta_ns;
 	if (values.cpu_ns || values.wall_ns)
 		tracked_thread__add(thread, &key, &values);
-	add_overhead(session, thread, clock->overhead_delta_ns);
+	session__add_overhead(session, thread, clock->overhead_delta_ns);
 	/* While it goes on, an estimate too high is paid back by the thread's next samples. */
 	if (clock->reason != RBPROF_CLOCK_ATTACHED &&
 	    (clock->reason != RBPROF_CLOCK_READ || session->stop_ns))
@@ -437,14 +437,14 @@ void session__end_process(struct session *session, struct tracked_process *proce
 	session__unprobe(session, process);
 	programs__remove_process(session->programs, process->found.pid, process->serial);
 	programs__forget_counters(session->programs, process->serial);
+	if (!process->is_placeholder)
+		session__end_gc(session, process);
 	HASH_ITER (hh, process->threads, thread, next) {
 		session__flush_thread(session, process, thread);
 		tracked_process__end_thread(process, thread);
 	}
-	if (!process->is_placeholder) {
-		session__end_gc(session, process);
+	if (!process->is_placeholder)
 		session__flush_lost(session, process);
-	}
 	tracked_process__close_names(process);
 	tracked_process__forget_names(process);
 	process->has_ended = true;

@@ -68,29 +68,6 @@ static void flush(struct session *session, struct tracked_process *process, uint
 	gc->wall_ns = 0;
 }
 
-void session__on_gc(struct session *session, struct tracked_process *process,
-		    struct tracked_thread *thread, const struct rbprof_sample *sample)
-{
-	struct tracked_gc *gc = &process->gc;
-	struct tracked_row_key key = { .kind = TRACKED_GC, .holder = PROFILE_NONE }, name = { 0 };
-
-	gc->cpu_ns += sample->cpu_delta_ns;
-	gc->wall_ns += sample->wall_delta_ns;
-	gc->steps += sample->gc_steps;
-	gc->probed_ns += sample->cpu_delta_ns;
-	gc->info = sample->gc_info;
-	if (sample->flags & RBPROF_SAMPLE_GC_STACK) {
-		key.stack =
-			gc_stack(session, session__stack(session, process, sample, &key.omitted));
-		key.name = session__thread_id(session->profile, thread);
-		session__name(session, process, thread, sample, &name);
-		gc->kept = key;
-		gc->has_kept = true;
-	}
-	if (sample->flags & RBPROF_SAMPLE_GC_FLUSH)
-		flush(session, process, sample->event.time_ns);
-}
-
 /* A reading of the VM's clock. What it says from the first one on is told by us. */
 static void note_clock(struct tracked_gc *gc, uint64_t clock_ns)
 {
@@ -111,6 +88,90 @@ void session__read_gc_clock(struct tracked_process *process)
 		note_clock(&process->gc, clock_ns);
 }
 
+/* What was told since the VM's clock was first read. */
+static uint64_t told_ns(const struct tracked_gc *gc)
+{
+	return gc->probed_ns + gc->moved_ns - gc->returned_ns - gc->told_before_ns;
+}
+
+/* Takes a part of a sample's CPU for the collector. */
+static void move(struct tracked_gc *gc, struct tracked_thread *thread, uint64_t part)
+{
+	gc->moved_ns += part;
+	thread->gc_moved_ns += (int64_t)part;
+	thread->gc_cpu_ns += part;
+}
+
+/* Of what was told too much, as much as no sample carries yet and probes can have cost. */
+static void give_back(struct session *session, struct tracked_gc *gc, struct tracked_thread *thread)
+{
+	const uint64_t cost = 2 * gc->steps * session->gc_trap_ns;
+	uint64_t part = gc->excess_ns;
+
+	if (part > gc->cpu_ns)
+		part = gc->cpu_ns;
+	if (part > thread->gc_cpu_ns)
+		part = thread->gc_cpu_ns;
+	if (part + gc->returned_ns > cost)
+		part = cost > gc->returned_ns ? cost - gc->returned_ns : 0;
+	gc->excess_ns -= part;
+	gc->cpu_ns -= part;
+	gc->returned_ns += part;
+	thread->gc_moved_ns -= (int64_t)part;
+	thread->gc_cpu_ns -= part;
+	session__add_overhead(session, thread, part);
+}
+
+void session__on_gc(struct session *session, struct tracked_process *process,
+		    struct tracked_thread *thread, const struct rbprof_sample *sample)
+{
+	struct tracked_gc *gc = &process->gc;
+	struct tracked_row_key key = { .kind = TRACKED_GC, .holder = PROFILE_NONE }, name = { 0 };
+
+	gc->cpu_ns += sample->cpu_delta_ns;
+	gc->wall_ns += sample->wall_delta_ns;
+	gc->steps += sample->gc_steps;
+	gc->probed_ns += sample->cpu_delta_ns;
+	gc->info = sample->gc_info;
+	if (sample->flags & RBPROF_SAMPLE_GC_STACK) {
+		key.stack =
+			gc_stack(session, session__stack(session, process, sample, &key.omitted));
+		key.name = session__thread_id(session->profile, thread);
+		session__name(session, process, thread, sample, &name);
+		gc->kept = key;
+		gc->has_kept = true;
+	}
+	thread->gc_cpu_ns += sample->cpu_delta_ns;
+	give_back(session, gc, thread);
+	if (sample->flags & RBPROF_SAMPLE_GC_FLUSH)
+		flush(session, process, sample->event.time_ns);
+}
+
+/*
+ * Where probes see every step and the VM has a clock, that has the last word on how much it was:
+ * the VM begins and ends its own measuring somewhat outside of our probes (3.1, 3.2) or inside of
+ * them (since 3.3). What it counts more is the same steps', taken out of the sample; what it counts
+ * less is what our probes cost within them, and no more than they can have cost. Returns the rest
+ * of the sample's CPU.
+ */
+static uint64_t settle_by_clock(struct session *session, struct tracked_gc *gc,
+				struct tracked_thread *thread, uint64_t clock_ns,
+				uint64_t untold_ns, uint64_t cpu_ns)
+{
+	uint64_t said = clock_ns - gc->clock_first_ns, told = told_ns(gc) + untold_ns, part;
+
+	if (said > told) {
+		gc->excess_ns = 0;
+		part = said - told < cpu_ns ? said - told : cpu_ns;
+		move(gc, thread, part);
+		gc->cpu_ns += part;
+		return cpu_ns - part;
+	}
+	gc->excess_ns = told - said;
+	give_back(session, gc, thread);
+	return cpu_ns;
+}
+
 /*
  * What of a sample's CPU is the collector's by the VM's clock. That goes on only when a step (or
  * its marking) ends. Where it stands still between two samples inside, all of the second is the
@@ -127,7 +188,7 @@ static uint64_t part_by_clock(struct tracked_gc *gc, uint64_t clock_ns, bool is_
 	if (is_same_step)
 		return cpu_ns;
 	said = clock_ns - gc->clock_first_ns;
-	told = gc->probed_ns + gc->moved_ns - gc->told_before_ns;
+	told = told_ns(gc);
 	part = said > told ? said - told : 0;
 	return part < cpu_ns ? part : cpu_ns;
 }
@@ -154,8 +215,14 @@ uint64_t session__gc_of_sample(struct session *session, struct tracked_process *
 		session__gave_up(session, process, sample->event.time_ns);
 	if (sample->vm_gc_ns)
 		note_clock(gc, sample->vm_gc_ns);
-	if (!session->options->gc || !has_gvl || (gc->is_probed && !gc->is_partial))
+	if (!session->options->gc || !has_gvl)
 		return cpu;
+	if (gc->is_probed && !gc->is_partial) {
+		if (!sample->vm_gc_ns || sample->gc.flags & RUBY_GC_DURING_GC)
+			return cpu;
+		return settle_by_clock(session, gc, thread, sample->vm_gc_ns, sample->gc_untold_ns,
+				       cpu);
+	}
 	if (sample->vm_gc_ns) {
 		part = part_by_clock(gc, sample->vm_gc_ns, is_inside, cpu);
 		key.gc_source = profile__cstring(session->profile, clock_source);
@@ -169,9 +236,7 @@ uint64_t session__gc_of_sample(struct session *session, struct tracked_process *
 	}
 	if (!part)
 		return cpu;
-	gc->moved_ns += part;
-	thread->gc_moved_ns += part;
-	thread->gc_cpu_ns += part;
+	move(gc, thread, part);
 	add(process, &key, part, part);
 	return cpu - part;
 }
@@ -198,7 +263,9 @@ void session__flush_gc(struct session *session, struct tracked_process *process)
 
 void session__end_gc(struct session *session, struct tracked_process *process)
 {
+	const uint32_t pid = (uint32_t)process->found.pid;
 	struct tracked_gc *gc = &process->gc;
+	struct tracked_thread *main;
 
 	/* What the kernel side had added up but not told. */
 	gc->cpu_ns += process->counters.gc.cpu_ns;
@@ -206,5 +273,8 @@ void session__end_gc(struct session *session, struct tracked_process *process)
 	gc->probed_ns += process->counters.gc.cpu_ns;
 	process->counters.gc.cpu_ns = 0;
 	process->counters.gc.wall_ns = 0;
+	HASH_FIND(hh, process->threads, &pid, sizeof(pid), main);
+	if (main && gc->has_clock && gc->is_probed && !gc->is_partial)
+		settle_by_clock(session, gc, main, gc->clock_last_ns, 0, 0);
 	session__flush_gc(session, process);
 }

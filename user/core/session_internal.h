@@ -53,6 +53,7 @@ struct session_member {
 struct session {
 	const struct options *options;
 	struct programs *programs;
+	uint32_t gc_trap_ns;	     /* what a probe costs, beside its program */
 	struct gc_probes *gc_probes; /* NULL: none are used */
 	struct runtimes *runtimes;
 	struct sideband *sideband;
@@ -134,6 +135,8 @@ uint32_t session__stack(struct session *session, struct tracked_process *process
 void session__name(struct session *session, struct tracked_process *process,
 		   struct tracked_thread *thread, const struct rbprof_sample *sample,
 		   struct tracked_row_key *key);
+/* Counts CPU of a thread as our own programs'. */
+void session__add_overhead(struct session *session, struct tracked_thread *thread, uint64_t ns);
 /* The event's time where samples have one. */
 uint64_t session__time(const struct session *session, uint64_t time_ns);
 /* Opens what names are read through; once a process. False: there are none. */

@@ -224,6 +224,8 @@ void session__flush(struct session *session)
 	for (process = session->processes; process; process = process->hh.next) {
 		if (process->is_placeholder)
 			continue;
+		/* First: it may leave something to the threads. */
+		session__end_gc(session, process);
 		for (thread = process->threads; thread; thread = thread->hh.next) {
 			/* One that lives has a name; one that has ended may have taken it along. */
 			if (thread->is_ruby && !process->has_ended && !process->is_exiting &&
@@ -231,7 +233,6 @@ void session__flush(struct session *session)
 				process->errors[RBPROF_E_THREAD_NAME]++;
 			session__flush_thread(session, process, thread);
 		}
-		session__end_gc(session, process);
 		session__flush_lost(session, process);
 	}
 }

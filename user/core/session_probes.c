@@ -22,6 +22,7 @@ void session__measure_probes(struct session *session, struct rbprof_config *conf
 					    : strerror(-error));
 		return;
 	}
+	session->gc_trap_ns = config->gc_trap_ns;
 	config->flags |= RBPROF_PROBE_GC;
 	config->gc_window_hits = gc_probes__window_hits(config->gc_trap_ns);
 	log__debug("a probe's hit costs %u ns: at most %u in 100 ms", config->gc_trap_ns,

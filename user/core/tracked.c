@@ -97,7 +97,7 @@ uint64_t tracked_process__gc_ns(const struct tracked_process *process)
 {
 	const struct tracked_gc *gc = &process->gc;
 
-	return gc->probed_ns + process->counters.gc.cpu_ns + gc->moved_ns;
+	return gc->probed_ns + process->counters.gc.cpu_ns + gc->moved_ns - gc->returned_ns;
 }
 
 uint64_t tracked_process__overhead_ns(const struct tracked_process *process)

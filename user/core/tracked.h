@@ -85,7 +85,7 @@ struct tracked_thread {
 	uint64_t samples;
 	uint64_t samples_cpu_ns; /* without the next two */
 	uint64_t gc_cpu_ns;	 /* its steps of the collector, however they were found */
-	uint64_t gc_moved_ns;	 /* of these what was taken out of its samples here */
+	int64_t gc_moved_ns;	 /* of these what was taken out of its samples here */
 	uint64_t overhead_ns;
 	uint64_t wall_ns;	    /* told, on and off the CPU */
 	uint64_t start_ns, last_ns; /* CLOCK_MONOTONIC; start 0: not known */
@@ -135,6 +135,8 @@ struct tracked_gc {
 	uint64_t clock_first_ns, clock_last_ns;
 	uint64_t told_before_ns; /* what was told when it was first read */
 	uint64_t moved_ns;	 /* out of samples, by the clock or by ticks */
+	uint64_t excess_ns;	 /* what was told too much by the clock's last reading */
+	uint64_t returned_ns;	 /* to our overhead: the clock does not count it */
 	bool is_inside;		 /* the last sample was inside of a step that no probe saw */
 	uint64_t inside_ns;	 /* ... and what the clock said */
 
