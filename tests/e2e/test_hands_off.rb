@@ -28,10 +28,29 @@ class TestHandsOff < E2E
   def test_an_idle_target_keeps_its_memory
     program = Program.new("idle.rb")
     before = memory(program.pid)
-    assert_code 0, Profiler.record("-p", program.pid, "-F", "997", "-d", "1")
+    assert_code 0, Profiler.record("-p", program.pid, "-F", "997", "-d", "1", "--no-uprobes")
     assert_code 0, Profiler.run("dump", "-p", program.pid)
     assert_equal before, memory(program.pid)
     program.finish
+  end
+
+  # The kernel puts a probe into a copy of a page and takes it out again; the page may stay a copy.
+  def test_probes_leave_the_code_as_it_was
+    program = Program.new("idle.rb")
+    maps, = memory(program.pid)
+    before = code(program.pid)
+    assert_code 0, Profiler.record("-p", program.pid, "-d", "1")
+    after, copied = memory(program.pid)
+    assert_equal maps, after
+    assert_operator copied, :<=, 64
+    assert_equal before, code(program.pid)
+    program.finish
+  end
+
+  def code(pid)
+    ranges = File.readlines("/proc/#{pid}/maps").grep(/ r-xp .*libruby/).map { |l| l[/\A\h+-\h+/].split("-").map(&:hex) }
+    refute_empty ranges
+    File.open("/proc/#{pid}/mem", "rb") { |file| ranges.map { |from, to| file.pread(to - from, from).hash } }
   end
 
   # What is mapped, and that no page of code is a private copy.

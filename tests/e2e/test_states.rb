@@ -92,27 +92,28 @@ end
 class TestShortStates < E2E
   include StatesHelp
 
-  once(:seen) do
-    all = programs { |version| Program.new("short_states.rb", 2, ruby: command(version)) }
-    skip "no other rubies: tests/rubies" if all.empty?
-    profiler = Profiler.start("-p", all.values.map(&:pid).join(","), "-F", 199, "--stats=json")
-    all.each_value(&:go)
-    all.each_value { |program| program.expect("done") }
+  # One Ruby at a time: they would be in each other's way.
+  once(:seen) do |version|
+    program = Program.new("short_states.rb", 2, ruby: command(version))
+    profiler = Profiler.start("-p", program.pid, "-F", 199, "--stats=json")
+    program.run
     profiler.stop
-    all.each_value(&:finish)
+    program.finish
     assert_code 0, profiler
-    { truths: all.transform_values(&:truth), samples: all.transform_values { |p| profiler.profile.of(p.pid) } }
+    { truth: program.truth, samples: profiler.profile.of(program.pid) }
   end
 
   StatesHelp.with_versions do |version, suffix|
     ["sleep", "condition variable", "select", "pipe", "socket", "join", "child"].each do |name|
       define_method("test_#{name.tr(" ", "_")}_on_#{suffix}") do
-        thread = (seen[:truths][version] || skip("ruby #{version} is not there")).fetch(name)
-        mine = of_thread(seen[:samples][version], thread["tid"]).select { |s| s.frame?("Object#in_state") }
-        # About 400 ticks. What it waited for a CPU, by the kernel, is of another state.
-        assert_in_epsilon thread["waited_ns"], wall(mine), 0.03, name
-        waits = mine.select(&:wait?)
-        assert_state thread["state"], waits, 0.98 - thread["spent_ns"].fdiv(thread["waited_ns"]), "#{name} on #{version}"
+        thread = seen(version)[:truth].fetch(name)
+        mine = of_thread(seen(version)[:samples], thread["tid"]).select { |s| s.frame?("Object#in_state") }
+        # About 400 ticks. To come back from a wait takes the GVL and a CPU, which others have at times.
+        assert_in_epsilon thread["waited_ns"], wall(mine), 0.06, name
+        states = by_state(mine.select(&:wait?))
+        way_back = states.values_at("waiting for gvl", "waiting for cpu").sum(&:to_i)
+        assert_operator (states[thread["state"]].to_i + way_back).fdiv(states.values.sum), :>=, 0.97, states.inspect
+        assert_operator states[thread["state"]].to_i.fdiv(states.values.sum), :>=, 0.75, states.inspect
       end
     end
   end

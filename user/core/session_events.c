@@ -383,6 +383,9 @@ static void on_clock(struct session *session, const struct rbprof_clock *clock)
 	if (!thread)
 		return;
 	process->last_ns = clock->event.time_ns;
+	/* Its clocks may have begun before it was known to be Ruby: at its exec. */
+	if (clock->start_ns && clock->start_ns < process->first_ns)
+		process->first_ns = clock->start_ns;
 	note_clock(thread, clock);
 	key_of_clock(session, thread, clock, &key);
 	values.cpu_ns = (int64_t)clock->cpu_delta_ns;
