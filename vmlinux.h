@@ -144,6 +144,8 @@ struct files_struct {
 	struct fdtable *fdt;
 };
 
+struct bpf_local_storage;
+
 struct task_struct {
 	struct pid *thread_pid;
 	struct thread_info thread_info;
@@ -163,6 +165,7 @@ struct task_struct {
 	struct files_struct *files;
 	struct thread_struct thread;
 	struct sched_info sched_info;
+	struct bpf_local_storage *bpf_storage; /* NULL: no program keeps anything about it */
 	bool throttled; /* since 6.18, with CONFIG_CFS_BANDWIDTH */
 	char comm[16];
 };

@@ -117,7 +117,7 @@ module Bench
       end
 
       def fdinfo(pid, fd)
-        File.readlines("/proc/#{pid}/fdinfo/#{fd}").to_h { |line| line.chomp.split(/:\s*/, 2) }
+        File.readlines("/proc/#{pid}/fdinfo/#{fd}").grep(/:/).to_h { |line| line.chomp.split(/:\s*/, 2) }
       end
 
       def bpftool = ["/usr/sbin/bpftool", "/usr/bin/bpftool"].find { |path| File.executable?(path) } || "bpftool"

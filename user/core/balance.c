@@ -200,6 +200,48 @@ static void warn_balance(const struct tracked_process *process)
 			  (double)kernel / 1e9);
 }
 
+/* spec: a thread's wall-time is its life, within a tenth of a percent or two milliseconds. */
+#define WALL_SHARE 1000
+#define WALL_NS	   2000000
+
+static void warn_wall(const struct tracked_process *process)
+{
+	const struct tracked_thread *thread;
+
+	for (thread = process->threads; thread; thread = thread->hh.next) {
+		uint64_t life = thread->start_ns ? thread->last_ns - thread->start_ns : 0;
+		uint64_t diff =
+			life > thread->wall_ns ? life - thread->wall_ns : thread->wall_ns - life;
+
+		if (!life || diff <= WALL_NS || diff <= life / WALL_SHARE)
+			continue;
+		log__warn("thread %" PRIu32
+			  " of process %d (%s): %.3f s of wall-time, but it lived "
+			  "%.3f s",
+			  thread->tid, process->found.pid, process->found.comm,
+			  (double)thread->wall_ns / 1e9, (double)life / 1e9);
+	}
+}
+
+/* spec: the collector's CPU is what the VM's clock says, within 2 % or 5 ms. */
+#define GC_SHARE 50
+#define GC_NS	 5000000
+
+static void warn_gc(const struct tracked_process *process)
+{
+	const struct tracked_gc *gc = &process->gc;
+	uint64_t ours = tracked_process__gc_ns(process);
+	uint64_t vms = gc->clock_last_ns - gc->clock_first_ns;
+	uint64_t diff = ours > vms ? ours - vms : vms - ours;
+
+	/* One that has ended took the last reading along. */
+	if (!gc->has_clock || process->has_ended || process->is_exiting || diff <= GC_NS ||
+	    diff <= vms / GC_SHARE)
+		return;
+	log__warn("process %d (%s): %.3f s of garbage collection, %.3f s by the vm's own clock",
+		  process->found.pid, process->found.comm, (double)ours / 1e9, (double)vms / 1e9);
+}
+
 static void warn_refused(const struct tracked_process *process)
 {
 	char reason[256];
@@ -230,5 +272,9 @@ void session__warn(struct session *session)
 			warn_refused(process);
 		else
 			warn_balance(process);
+		if (process->proof != TRACKED_REFUSED && session->options->wall)
+			warn_wall(process);
+		if (process->proof != TRACKED_REFUSED && session->options->gc)
+			warn_gc(process);
 	}
 }
