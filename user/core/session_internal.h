@@ -184,7 +184,8 @@ void session__end_gc(struct session *session, struct tracked_process *process);
 
 /* session_types.c: which values there are. */
 size_t session__types(struct session *session, struct profile_type *types);
-void session__values(const struct session *session, const struct tracked_row *row,
+/* The values of a row that are collected; false: all of them are 0. */
+bool session__values(const struct session *session, const struct tracked_row *row,
 		     int64_t *ret_values);
 
 /* session_labels.c: from rows to the profile. */

@@ -168,8 +168,8 @@ void session__flush_rows(struct session *session, struct tracked_process *proces
 		int64_t values[PROFILE_MAX_TYPES] = { 0 };
 		bool is_used = had->samples || had->cpu_ns || had->wall_ns;
 
-		session__values(session, row, values);
-		if (is_used)
+		/* A value that is not collected may be all that the row has. */
+		if (session__values(session, row, values))
 			profile__add(session->profile, row->key.stack,
 				     row_labels(session, process, thread, row), values);
 		/* What did not come again for a whole period may never come again. */

@@ -50,7 +50,7 @@ size_t session__types(struct session *session, struct profile_type *types)
 	return count;
 }
 
-void session__values(const struct session *session, const struct tracked_row *row,
+bool session__values(const struct session *session, const struct tracked_row *row,
 		     int64_t *ret_values)
 {
 	const int64_t values[SESSION_TYPES] = {
@@ -59,10 +59,14 @@ void session__values(const struct session *session, const struct tracked_row *ro
 		[SESSION_WALL] = row->values.wall_ns,
 		[SESSION_TIMELINE] = row->key.kind == TRACKED_GC ? row->values.wall_ns : 0,
 	};
+	bool has_any = false;
 	size_t i;
 
 	for (i = 0; i < SESSION_TYPES; i++) {
-		if (session->types[i] >= 0)
-			ret_values[session->types[i]] = values[i];
+		if (session->types[i] < 0)
+			continue;
+		ret_values[session->types[i]] = values[i];
+		has_any |= values[i] != 0;
 	}
+	return has_any;
 }

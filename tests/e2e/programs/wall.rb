@@ -15,8 +15,9 @@ def pulse_work
   burn(0.004)
 end
 
+# Not in step with the ticks: two periods of 99 Hz are 20.2 ms.
 def pulse_rest
-  sleep(0.016)
+  sleep(0.008 + (rand * 0.016))
 end
 
 def late_sleep
