@@ -143,8 +143,8 @@ class TestWaitingForTheGvl < E2E
       run = seen(version, "gvl.rb", 1.5)
       run[:truth]["victims"].each do |victim|
         mine = of_thread(run[:samples], victim["tid"]).select { |s| s.frame?("Object#victim_work") }
-        # A slice of the VM's (100 ms) may pass in the method that reads the clock.
-        assert_in_delta victim["wall_ns"], wall(mine), (victim["wall_ns"] * 0.05) + 110_000_000
+        # Some slices of the VM's (100 ms) may pass in the methods that read clocks before and after.
+        assert_includes (victim["wall_ns"] * 0.6)..(victim["wall_ns"] * 1.05), wall(mine)
         assert_state "waiting for gvl", mine, 0.98 - victim["spent_ns"].fdiv(victim["wall_ns"]), "victim on #{version}"
       end
     end
