@@ -32,6 +32,24 @@ static __always_inline void emit_header(struct rbprof_event *event, u32 kind, u3
 	event->tid = task_tid(task);
 }
 
+/*
+ * Looks for the sample's stack in known_stacks: its entry there, or NULL. *ret_frames: how many
+ * frames have to follow the sample, none if user space holds the stack.
+ */
+static __always_inline u64 *emit_known_stack(struct rbprof_sample *sample, u32 *ret_frames)
+{
+	u64 *known_epoch = NULL;
+
+	*ret_frames = sample->frame_count;
+	if (sample->frame_count)
+		known_epoch = bpf_map_lookup_elem(&known_stacks, &sample->stack_hash);
+	if (known_epoch) {
+		sample->flags |= RBPROF_SAMPLE_STACK_KNOWN;
+		*ret_frames = 0;
+	}
+	return known_epoch;
+}
+
 /* Whether user space has proved the names of the sample's stack, as that stands in known_stacks. */
 static __always_inline bool is_proved(const struct rbprof_sample *sample, const u64 *known_epoch)
 {

@@ -299,20 +299,14 @@ static __always_inline void gc_send_stack(const struct gc_hit *hit, const struct
 {
 	struct rbprof_sample *sample = &scratch->sample;
 	u32 size, frames;
-	u64 *known_epoch = NULL;
+	u64 *known_epoch;
 
 	sample->flags = RBPROF_SAMPLE_GC_STACK;
 	sample->cpu = bpf_get_smp_processor_id();
 	sample_stack(hit->process, hit->state, scratch, hit->c, hit->task->thread.fsbase);
 	/* The step is over but for the flag: what the stack holds stays as it is. */
 	sample->gc.flags &= ~RUBY_GC_DURING_GC;
-	frames = sample->frame_count;
-	if (frames)
-		known_epoch = bpf_map_lookup_elem(&known_stacks, &sample->stack_hash);
-	if (known_epoch) {
-		sample->flags |= RBPROF_SAMPLE_STACK_KNOWN;
-		frames = 0;
-	}
+	known_epoch = emit_known_stack(sample, &frames);
 	if (frames > RBPROF_MAX_FRAMES)
 		return;
 	size = sizeof(*sample) + frames * sizeof(struct rbprof_frame);

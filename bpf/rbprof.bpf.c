@@ -29,8 +29,8 @@ static __always_inline void send_sample(struct task_struct *task, struct scratch
 					struct rbprof_counters *c)
 {
 	struct rbprof_sample *sample = &scratch->sample;
-	u64 *known_epoch = NULL, clock = thread_clock(state, cpu);
-	u32 size, frames = sample->frame_count;
+	u64 *known_epoch, clock = thread_clock(state, cpu);
+	u32 size, frames;
 	s64 on;
 
 	if (!emit_room_for_samples())
@@ -39,12 +39,7 @@ static __always_inline void send_sample(struct task_struct *task, struct scratch
 	on = state->on_ns + (state->on_since_ns ? now - state->on_since_ns : 0);
 	sample->wall_delta_ns = on < 0 ? 0 : on;
 	sample->overhead_delta_ns = state->overhead_ns;
-	if (frames)
-		known_epoch = bpf_map_lookup_elem(&known_stacks, &sample->stack_hash);
-	if (known_epoch) {
-		sample->flags |= RBPROF_SAMPLE_STACK_KNOWN;
-		frames = 0;
-	}
+	known_epoch = emit_known_stack(sample, &frames);
 	if (frames > RBPROF_MAX_FRAMES)
 		goto lost;
 	size = sizeof(*sample) + frames * sizeof(struct rbprof_frame);

@@ -91,14 +91,14 @@ static __always_inline u64 wall_switches(struct task_struct *task)
 /* Reads the stack in which the thread begins to wait, and keeps all but its frames. */
 static __always_inline void wall_read(struct task_struct *task, struct thread_state *state, u64 now)
 {
-	u32 tgid = task_tgid(task), at = bpf_get_smp_processor_id(), size;
+	u32 tgid = task_tgid(task), at = bpf_get_smp_processor_id(), size, frames;
 	struct rbprof_process *process = bpf_map_lookup_elem(&processes, &tgid);
 	struct rbprof_counters *c;
 	struct scratch *scratch;
 	struct rbprof_sample *sample;
 	struct rbprof_runtime *runtime;
 	const struct ruby_layout *layout = NULL;
-	u64 *known_epoch = NULL;
+	u64 *known_epoch;
 
 	if (!process || process->serial != state->serial || task_drops_memory(task))
 		return;
@@ -118,16 +118,11 @@ static __always_inline void wall_read(struct task_struct *task, struct thread_st
 		sample->flags |= RBPROF_SAMPLE_HAS_GVL;
 	sample->wait.switches = wall_switches(task);
 	sample->wait.since_ns = now;
-	if (sample->frame_count)
-		known_epoch = bpf_map_lookup_elem(&known_stacks, &sample->stack_hash);
+	known_epoch = emit_known_stack(sample, &frames);
 	emit_header(&sample->event, RBPROF_EVENT_STACK, sizeof(*sample), process->serial, task);
 	if (sample->frame_count && !is_proved(sample, known_epoch)) {
-		u32 frames = known_epoch ? 0 : sample->frame_count;
-
 		if (frames > RBPROF_MAX_FRAMES || !emit_room_for_samples())
 			return;
-		if (known_epoch)
-			sample->flags |= RBPROF_SAMPLE_STACK_KNOWN;
 		size = sizeof(*sample) + frames * sizeof(struct rbprof_frame);
 		sample->event.size = size;
 		if (bpf_ringbuf_output(&events, sample, size,
@@ -142,7 +137,7 @@ static __always_inline void wall_read(struct task_struct *task, struct thread_st
 
 /*
  * When the thread, off its CPU until now, was woken: `now` if it is not yet, or did not have to
- * wait for the CPU. queued_ns: on the run queue's clock, as is clock.
+ * wait for the CPU.
  */
 static __always_inline u64 wall_woken(struct task_struct *task, const struct thread_state *state,
 				      u64 off, u64 now)
