@@ -137,7 +137,6 @@ static __always_inline void process_fork(struct task_struct *parent, struct task
 	}
 	__builtin_memcpy(&copy, process, sizeof(copy));
 	copy.serial = __sync_fetch_and_add(&last_serial, 1) + 1;
-	copy.flags |= RBPROF_PROCESS_FORKED;
 	copy.cpu_at_attach_ns = 0;
 	bpf_map_update_elem(&counters, &copy.serial, &no_counts, BPF_ANY);
 	thread_start(child, copy.serial, 0);

@@ -51,8 +51,7 @@ struct rbprof_runtime {
 };
 
 enum rbprof_process_flags {
-	RBPROF_PROCESS_FORKED = 1 << 0,	 /* made by BPF, for a child of a known process */
-	RBPROF_PROCESS_REFUSED = 1 << 1, /* Ruby, but not readable: accounted for only */
+	RBPROF_PROCESS_REFUSED = 1 << 0, /* Ruby, but not readable: accounted for only */
 };
 
 /* Map "processes", by tgid: one process image (from exec, or fork, to exec or exit). */
