@@ -14,6 +14,17 @@ module StatesHelp
     Rubies.command(version)
   end
 
+  # What the program says of itself, and its samples.
+  def record_one(version, hz, name, seconds)
+    program = Program.new(name, seconds, ruby: command(version))
+    profiler = Profiler.start("-p", program.pid, "-F", hz, "--stats=json")
+    program.run
+    profiler.stop
+    program.finish
+    assert_code 0, profiler
+    { truth: program.truth, samples: profiler.profile.of(program.pid) }
+  end
+
   # Those that are there, each with a block's program.
   def programs
     VERSIONS.select { |version| Rubies.path(version) }.to_h { |version| [version, yield(version)] }
@@ -93,15 +104,7 @@ class TestShortStates < E2E
   include StatesHelp
 
   # One Ruby at a time: they would be in each other's way.
-  once(:seen) do |version|
-    program = Program.new("short_states.rb", 2, ruby: command(version))
-    profiler = Profiler.start("-p", program.pid, "-F", 199, "--stats=json")
-    program.run
-    profiler.stop
-    program.finish
-    assert_code 0, profiler
-    { truth: program.truth, samples: profiler.profile.of(program.pid) }
-  end
+  once(:seen) { |version| record_one(version, 199, "short_states.rb", 2) }
 
   StatesHelp.with_versions do |version, suffix|
     ["sleep", "condition variable", "select", "pipe", "socket", "join", "child"].each do |name|
@@ -123,15 +126,7 @@ end
 class TestWaitingForTheGvl < E2E
   include StatesHelp
 
-  once(:seen) do |version, name, seconds|
-    program = Program.new(name, seconds, ruby: command(version))
-    profiler = Profiler.start("-p", program.pid, "-F", 499, "--stats=json")
-    program.run
-    profiler.stop
-    program.finish
-    assert_code 0, profiler
-    { truth: program.truth, samples: profiler.profile.of(program.pid) }
-  end
+  once(:seen) { |version, name, seconds| record_one(version, 499, name, seconds) }
 
   def held_by(samples, name)
     waits = samples.select { |s| s.state == "waiting for gvl" }

@@ -23,6 +23,18 @@ static uint32_t gc_stack(struct session *session, uint32_t stack)
 	return profile__stack(session->profile, session->scratch, frames.count + 1);
 }
 
+/* The collector alone, on nobody's stack. */
+static struct tracked_row_key placeholder(const struct session *session, uint64_t time_ns)
+{
+	return (struct tracked_row_key){
+		.kind = TRACKED_GC,
+		.stack = session->options->max_frames ? session->stack_gc : session->stack_none,
+		.name = PROFILE_NONE,
+		.holder = PROFILE_NONE,
+		.time_ns = session__time(session, time_ns),
+	};
+}
+
 static struct tracked_thread *rows_of(struct tracked_process *process)
 {
 	if (!process->gc.rows)
@@ -49,20 +61,16 @@ static void add(struct tracked_process *process, const struct tracked_row_key *k
 static void flush(struct session *session, struct tracked_process *process, uint64_t time_ns)
 {
 	struct tracked_gc *gc = &process->gc;
-	struct tracked_row_key key = {
-		.kind = TRACKED_GC,
-		.stack = session->options->max_frames ? session->stack_gc : session->stack_none,
-		.name = PROFILE_NONE,
-		.holder = PROFILE_NONE,
-	};
+	struct tracked_row_key key = placeholder(session, time_ns);
 
 	if (!gc->cpu_ns && !gc->wall_ns)
 		return;
-	if (gc->has_kept)
+	if (gc->has_kept) {
 		key = gc->kept;
+		key.time_ns = session__time(session, time_ns);
+	}
 	key.gc_info = gc->info;
 	key.gc_source = profile__cstring(session->profile, probe);
-	key.time_ns = session__time(session, time_ns);
 	add(process, &key, gc->cpu_ns, gc->wall_ns);
 	gc->cpu_ns = 0;
 	gc->wall_ns = 0;
@@ -202,15 +210,9 @@ uint64_t session__gc_of_sample(struct session *session, struct tracked_process *
 		sample->gc.flags & RUBY_GC_DURING_GC && !(sample->flags & RBPROF_SAMPLE_IN_STEP);
 	struct tracked_gc *gc = &process->gc;
 	uint64_t cpu = sample->cpu_delta_ns, part;
-	struct tracked_row_key key = {
-		.kind = TRACKED_GC,
-		.stack = session->options->max_frames ? session->stack_gc : session->stack_none,
-		.name = PROFILE_NONE,
-		.holder = PROFILE_NONE,
-		.gc_info = sample->gc_info,
-		.time_ns = session__time(session, sample->event.time_ns),
-	};
+	struct tracked_row_key key = placeholder(session, sample->event.time_ns);
 
+	key.gc_info = sample->gc_info;
 	if (sample->flags & RBPROF_SAMPLE_GC_PARTIAL)
 		session__gave_up(session, process, sample->event.time_ns);
 	if (sample->vm_gc_ns)

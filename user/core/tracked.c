@@ -81,16 +81,38 @@ void tracked_process__errors(const struct tracked_process *process, uint64_t *re
 	}
 }
 
-uint64_t tracked_process__samples_cpu_ns(const struct tracked_process *process)
+/* Over its threads, the living and those kept. */
+static uint64_t sum_threads(const struct tracked_process *process,
+			    uint64_t (*figure)(const struct tracked_thread *thread))
 {
 	const struct tracked_thread *thread;
-	uint64_t sum = process->forgotten_samples_cpu_ns;
+	uint64_t sum = 0;
 
 	for (thread = process->threads; thread; thread = thread->hh.next)
-		sum += thread->samples_cpu_ns;
+		sum += figure(thread);
 	for (thread = process->ended; thread; thread = thread->hh.next)
-		sum += thread->samples_cpu_ns;
+		sum += figure(thread);
 	return sum;
+}
+
+static uint64_t samples_cpu_ns(const struct tracked_thread *thread)
+{
+	return thread->samples_cpu_ns;
+}
+
+static uint64_t overhead_ns(const struct tracked_thread *thread)
+{
+	return thread->overhead_ns;
+}
+
+static uint64_t wall_ns(const struct tracked_thread *thread)
+{
+	return thread->wall_ns;
+}
+
+uint64_t tracked_process__samples_cpu_ns(const struct tracked_process *process)
+{
+	return process->forgotten_samples_cpu_ns + sum_threads(process, samples_cpu_ns);
 }
 
 uint64_t tracked_process__gc_ns(const struct tracked_process *process)
@@ -102,40 +124,20 @@ uint64_t tracked_process__gc_ns(const struct tracked_process *process)
 
 uint64_t tracked_process__overhead_ns(const struct tracked_process *process)
 {
-	const struct tracked_thread *thread;
-	uint64_t sum = process->forgotten_overhead_ns;
-
-	for (thread = process->threads; thread; thread = thread->hh.next)
-		sum += thread->overhead_ns;
-	for (thread = process->ended; thread; thread = thread->hh.next)
-		sum += thread->overhead_ns;
-	return sum;
+	return process->forgotten_overhead_ns + sum_threads(process, overhead_ns);
 }
 
 uint64_t tracked_process__wall_ns(const struct tracked_process *process)
 {
-	const struct tracked_thread *thread;
-	uint64_t sum = process->forgotten_wall_ns;
-
-	for (thread = process->threads; thread; thread = thread->hh.next)
-		sum += thread->wall_ns;
-	for (thread = process->ended; thread; thread = thread->hh.next)
-		sum += thread->wall_ns;
-	return sum;
+	return process->forgotten_wall_ns + sum_threads(process, wall_ns);
 }
 
 uint64_t tracked_process__kernel_cpu_ns(const struct tracked_process *process)
 {
-	const struct tracked_thread *thread;
-	uint64_t sum = process->forgotten_kernel_cpu_ns;
-
 	if (process->has_cpu_at_start && process->has_cpu_at_end)
 		return process->cpu_at_end_ns - process->cpu_at_start_ns;
-	for (thread = process->threads; thread; thread = thread->hh.next)
-		sum += tracked_thread__kernel_cpu_ns(thread);
-	for (thread = process->ended; thread; thread = thread->hh.next)
-		sum += tracked_thread__kernel_cpu_ns(thread);
-	return sum;
+	return process->forgotten_kernel_cpu_ns +
+	       sum_threads(process, tracked_thread__kernel_cpu_ns);
 }
 
 struct tracked_thread *tracked_process__thread(struct tracked_process *process, uint32_t tid)
