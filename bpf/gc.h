@@ -110,15 +110,10 @@ static __noinline bool gc_hit(void *ctx, struct gc_hit *hit)
 	hit->c = bpf_map_lookup_elem(&counters, &hit->process->serial);
 	if (!hit->c || hit->c->gc.removed_sites & (1U << hit->site))
 		return false;
-	hit->state = bpf_task_storage_get(&threads, hit->task, NULL, 0);
-	if (!hit->state) {
-		hit->state = thread_start(hit->task, hit->process->serial, hit->cpu_ns);
-		if (!hit->state) {
-			count_error(hit->c, RBPROF_E_STORAGE_BUSY);
-			return false;
-		}
-		count_error(hit->c, RBPROF_E_THREAD_WITHOUT_START);
-	}
+	hit->state = thread_of(hit->task);
+	/* Probes may be there before the clocks are started: steps count from then on. */
+	if (!hit->state)
+		return false;
 	thread_attach(hit->task, hit->state, hit->process, hit->cpu_ns, hit->c);
 	return true;
 }

@@ -45,6 +45,8 @@ struct thread_state {
 	u32 tid_inside;	 /* in its own pid namespace */
 	u32 has_ended;	 /* it said its last word */
 	u32 tgid, tid;	 /* see bpf/pid.h */
+	u32 is_taken;	 /* by who sets it up: several may find it missing at once */
+	u32 is_started;	 /* it is set up */
 
 	/* A step of the collector that it is in (gc.h). */
 	u32 in_gc;
@@ -77,6 +79,14 @@ struct {
 	__type(key, int);
 	__type(value, struct thread_state);
 } threads SEC(".maps");
+
+/* The thread's state; NULL if its clocks do not run (yet). */
+static __always_inline struct thread_state *thread_of(struct task_struct *task)
+{
+	struct thread_state *state = bpf_task_storage_get(&threads, task, NULL, 0);
+
+	return state && state->is_started ? state : NULL;
+}
 
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);

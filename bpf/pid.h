@@ -93,7 +93,7 @@ static __always_inline u32 task_tid(struct task_struct *task)
 	struct thread_state *state = NULL;
 
 	if (config.in_pid_namespace)
-		state = bpf_task_storage_get(&threads, task, NULL, 0);
+		state = thread_of(task);
 	return state ? state->tid : task_tid_now(task);
 }
 
@@ -102,7 +102,7 @@ static __always_inline u32 task_tgid(struct task_struct *task)
 	struct thread_state *state = NULL;
 
 	if (config.in_pid_namespace)
-		state = bpf_task_storage_get(&threads, task, NULL, 0);
+		state = thread_of(task);
 	return state ? state->tgid : task_tgid_now(task);
 }
 

@@ -3,14 +3,11 @@
 #ifndef RBPROF_BPF_PROCESS_H
 #define RBPROF_BPF_PROCESS_H
 
-static __always_inline struct thread_state *thread_start(struct task_struct *task, u64 serial,
-							 u64 cpu)
+static __always_inline void thread_set_up(struct task_struct *task, struct thread_state *state,
+					  u64 serial, u64 cpu)
 {
-	struct thread_state *state;
-
-	state = bpf_task_storage_get(&threads, task, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
-	if (!state)
-		return NULL;
+	state->is_started = 0;
+	barrier();
 	state->reported_ns = cpu;
 	state->started_ns = cpu;
 	state->excluded_ns = 0;
@@ -25,6 +22,23 @@ static __always_inline struct thread_state *thread_start(struct task_struct *tas
 	state->ec_slot = 0;
 	state->objspace = 0;
 	state->has_ended = 0;
+	__sync_lock_test_and_set(&state->is_started, 1);
+}
+
+/*
+ * Starts the clocks of a thread that has none. The timer, a probe and the search for threads may
+ * find one at the same time: NULL for all but the first. (Who starts it again after that would
+ * take back what it has told.)
+ */
+static __always_inline struct thread_state *thread_start(struct task_struct *task, u64 serial,
+							 u64 cpu)
+{
+	struct thread_state *state;
+
+	state = bpf_task_storage_get(&threads, task, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	if (!state || __sync_val_compare_and_swap(&state->is_taken, 0, 1))
+		return NULL;
+	thread_set_up(task, state, serial, cpu);
 	return state;
 }
 
@@ -80,7 +94,7 @@ static __always_inline void thread_report(struct task_struct *task, u64 total, u
 	process = bpf_map_lookup_elem(&processes, &tgid);
 	if (!process)
 		return;
-	state = bpf_task_storage_get(&threads, task, NULL, 0);
+	state = thread_of(task);
 	if (!state || state->has_ended)
 		return;
 	state->has_ended = reason == RBPROF_CLOCK_THREAD_EXIT;
@@ -107,7 +121,7 @@ static __always_inline void thread_end(struct task_struct *task)
 
 static __always_inline void thread_fork(struct task_struct *parent, struct task_struct *child)
 {
-	struct thread_state *state = bpf_task_storage_get(&threads, parent, NULL, 0);
+	struct thread_state *state = thread_of(parent);
 	struct rbprof_counters *c;
 
 	if (!state)
@@ -120,7 +134,7 @@ static __always_inline void thread_fork(struct task_struct *parent, struct task_
 
 static __always_inline void process_fork(struct task_struct *parent, struct task_struct *child)
 {
-	struct thread_state *state = bpf_task_storage_get(&threads, parent, NULL, 0);
+	struct thread_state *state = thread_of(parent);
 	u32 parent_tgid = task_tgid(parent), tgid = task_tgid(child);
 	struct rbprof_process *process, copy;
 
@@ -146,7 +160,7 @@ static __always_inline void process_fork(struct task_struct *parent, struct task
 
 static __always_inline void process_exec(struct task_struct *task)
 {
-	struct thread_state *state = bpf_task_storage_get(&threads, task, NULL, 0);
+	struct thread_state *state = thread_of(task);
 	u32 tgid = task_tgid(task);
 	struct rbprof_process *process;
 	u64 now = clock_cpu(task);
@@ -159,7 +173,9 @@ static __always_inline void process_exec(struct task_struct *task)
 	} else if (state && config.follow_execs == RBPROF_FOLLOW_TREE) {
 		emit_lifecycle(task, RBPROF_EVENT_EXEC, 0, false, 0, 0);
 	}
-	if (state || process || (tgid && config.follow_execs == RBPROF_FOLLOW_ALL))
+	if (state)
+		thread_set_up(task, state, 0, now);
+	else if (process || (tgid && config.follow_execs == RBPROF_FOLLOW_ALL))
 		thread_start(task, 0, now);
 }
 
@@ -175,7 +191,7 @@ static __always_inline void process_exit(struct task_struct *task)
 	if (process)
 		emit_lifecycle(task, RBPROF_EVENT_EXIT, process->serial, true, 0, 0);
 	else if (config.follow_execs == RBPROF_FOLLOW_TREE &&
-		 bpf_task_storage_get(&threads, task, NULL, 0))
+		 thread_of(task))
 		emit_lifecycle(task, RBPROF_EVENT_EXIT, 0, false, 0, 0);
 }
 

@@ -99,7 +99,7 @@ int on_tick(struct bpf_perf_event_data *ctx)
 	used = clock_cpu(task);
 	scratch->sample.flags = 0;
 	scratch->sample.cpu = at;
-	state = bpf_task_storage_get(&threads, task, NULL, 0);
+	state = thread_of(task);
 	if (!state) {
 		state = thread_start(task, process->serial, used);
 		if (!state) {
@@ -146,7 +146,7 @@ static __always_inline struct thread_state *switched_thread(struct task_struct *
 {
 	if (is_others(task))
 		return NULL;
-	return bpf_task_storage_get(&threads, task, NULL, 0);
+	return thread_of(task);
 }
 
 SEC("tp_btf/sched_switch")
@@ -225,7 +225,7 @@ int start_clocks(struct bpf_iter__task *ctx)
 		return 0;
 	tgid = task_tgid(task);
 	process = bpf_map_lookup_elem(&processes, &tgid);
-	if (process && !bpf_task_storage_get(&threads, task, NULL, 0))
+	if (process && !thread_of(task))
 		thread_start(task, process->serial, clock_cpu(task));
 	return 0;
 }
@@ -252,7 +252,7 @@ int ask_waits(struct bpf_iter__task *ctx)
 
 	if (!task)
 		return 0;
-	state = bpf_task_storage_get(&threads, task, NULL, 0);
+	state = thread_of(task);
 	if (!state || !state->serial)
 		return 0;
 	tgid = task_tgid(task);

@@ -210,16 +210,41 @@ static int attach_pids(struct session *session)
 	return attached || !options->pid_count ? 0 : -ESRCH;
 }
 
-/* The second witness of the balance: the kernel's clock of each whole process. */
-static void read_process_clocks(struct session *session)
+static bool is_measured(const struct tracked_process *process)
+{
+	return !process->is_placeholder && !process->has_ended && !process->is_exiting;
+}
+
+/* Reads the processes' clocks before and after those of their threads. */
+static int read_around(struct session *session, size_t witness_at,
+		       int (*read)(struct programs *programs))
+{
+	struct tracked_process *process;
+	struct tracked_witness *witness;
+	int error;
+
+	for (process = session->processes; process; process = process->hh.next) {
+		witness = (void *)((char *)process + witness_at);
+		witness->is_known =
+			is_measured(process) &&
+			!ruby_process__cpu_ns(process->found.pid, &witness->before_ns);
+	}
+	error = read(session->programs);
+	for (process = session->processes; process; process = process->hh.next) {
+		witness = (void *)((char *)process + witness_at);
+		if (witness->is_known &&
+		    ruby_process__cpu_ns(process->found.pid, &witness->after_ns))
+			witness->is_known = false;
+	}
+	return error;
+}
+
+static void begin_processes(struct session *session)
 {
 	struct tracked_process *process;
 
 	for (process = session->processes; process; process = process->hh.next) {
 		process->first_ns = session->start_ns;
-		process->has_cpu_at_start =
-			!process->is_placeholder &&
-			!ruby_process__cpu_ns(process->found.pid, &process->cpu_at_start_ns);
 		if (!process->is_placeholder && session->options->gc &&
 		    session__has_names(session, process))
 			session__read_gc_clock(process);
@@ -238,9 +263,10 @@ int session__start(struct session *session)
 	if (error && session->follows_tree)
 		return error;
 	session->boot_offset_ns = realtime_offset_ns();
-	error = programs__start_clocks(session->programs);
+	error = read_around(session, offsetof(struct tracked_process, cpu_at_start),
+			    programs__start_clocks);
 	session->start_ns = session__now_ns();
-	read_process_clocks(session);
+	begin_processes(session);
 	if (!error)
 		error = programs__start_timers(session->programs,
 					       1000000000ULL / options->frequency_hz);
@@ -447,20 +473,13 @@ void session__stop(struct session *session)
 	programs__consume(session->programs);
 	session__read_waits(session);
 	wait_for_exits(session);
-	if (programs__read_clocks(session->programs))
+	if (read_around(session, offsetof(struct tracked_process, cpu_at_end),
+			programs__read_clocks))
 		log__warn("cannot read the clocks a last time: the last moments are missing");
 	session->stop_ns = session__now_ns();
 	for (process = session->processes; process; process = process->hh.next) {
-		uint64_t cpu_ns;
-
-		if (process->has_ended || process->is_exiting || process->is_placeholder)
-			continue;
-		if (session->options->gc)
+		if (is_measured(process) && session->options->gc)
 			session__read_gc_clock(process);
-		if (!ruby_process__cpu_ns(process->found.pid, &cpu_ns)) {
-			process->cpu_at_end_ns = cpu_ns;
-			process->has_cpu_at_end = true;
-		}
 	}
 	programs__consume(session->programs);
 	for (process = session->processes; process; process = process->hh.next) {

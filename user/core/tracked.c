@@ -134,10 +134,17 @@ uint64_t tracked_process__wall_ns(const struct tracked_process *process)
 
 uint64_t tracked_process__kernel_cpu_ns(const struct tracked_process *process)
 {
-	if (process->has_cpu_at_start && process->has_cpu_at_end)
-		return process->cpu_at_end_ns - process->cpu_at_start_ns;
-	return process->forgotten_kernel_cpu_ns +
-	       sum_threads(process, tracked_thread__kernel_cpu_ns);
+	const struct tracked_witness *start = &process->cpu_at_start, *end = &process->cpu_at_end;
+	uint64_t threads = process->forgotten_kernel_cpu_ns +
+			   sum_threads(process, tracked_thread__kernel_cpu_ns);
+
+	if (!start->is_known || !end->is_known)
+		return threads;
+	if (threads < end->before_ns - start->after_ns)
+		return end->before_ns - start->after_ns;
+	if (threads > end->after_ns - start->before_ns)
+		return end->after_ns - start->before_ns;
+	return threads;
 }
 
 struct tracked_thread *tracked_process__thread(struct tracked_process *process, uint32_t tid)

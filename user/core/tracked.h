@@ -143,6 +143,16 @@ struct tracked_gc {
 	struct tracked_thread *rows; /* all its rows */
 };
 
+/*
+ * The second witness of the balance: the kernel's CPU clock of the whole process. Its threads'
+ * clocks are read somewhere between these two readings of it, which may be some time apart on a
+ * busy machine.
+ */
+struct tracked_witness {
+	bool is_known;
+	uint64_t before_ns, after_ns;
+};
+
 struct tracked_process {
 	uint64_t serial;
 	struct ruby_process found;
@@ -169,10 +179,7 @@ struct tracked_process {
 	uint64_t forgotten_samples_cpu_ns, forgotten_kernel_cpu_ns, forgotten_threads;
 	uint64_t forgotten_overhead_ns, forgotten_wall_ns;
 
-	bool has_cpu_at_start; /* the process CPU clock, when profiling of it began */
-	uint64_t cpu_at_start_ns;
-	bool has_cpu_at_end;
-	uint64_t cpu_at_end_ns;
+	struct tracked_witness cpu_at_start, cpu_at_end;
 	uint64_t first_ns, last_ns; /* CLOCK_MONOTONIC: life within the recording */
 	uint64_t threads_started_seen;
 
