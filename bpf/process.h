@@ -190,8 +190,7 @@ static __always_inline void process_exit(struct task_struct *task)
 	process = bpf_map_lookup_elem(&processes, &tgid);
 	if (process)
 		emit_lifecycle(task, RBPROF_EVENT_EXIT, process->serial, true, 0, 0);
-	else if (config.follow_execs == RBPROF_FOLLOW_TREE &&
-		 thread_of(task))
+	else if (config.follow_execs == RBPROF_FOLLOW_TREE && thread_of(task))
 		emit_lifecycle(task, RBPROF_EVENT_EXIT, 0, false, 0, 0);
 }
 

@@ -142,6 +142,34 @@ class TestCpu < E2E
 end
 
 # How the CPU is shared among methods.
+# A program whose rhythm is that of the ticks: they come out of step with it.
+class TestRhythm < E2E
+  def test_ticks_do_not_keep_step_with_a_program
+    program = Program.new("rhythm.rb", 8)
+    profiler = Profiler.start("-p", program.pid, "-F", 99, "--stats=json")
+    program.run
+    profiler.stop
+    program.finish
+    assert_code 0, profiler
+    assert_closes profiler, program.pid
+    assert_thirds profiler.profile.of(program.pid), program.truth
+  end
+
+  def assert_thirds(samples, truth)
+    ticks = truth.to_h { |name, _| [name, ticks_in(samples, "Object##{name}")] }
+    all = ticks.values.sum
+    assert_operator all, :>, 50
+    truth.each do |name, ns|
+      share = ns.fdiv(truth.values.sum)
+      assert_in_delta share, ticks[name].fdiv(all), 6 * Math.sqrt(share * (1 - share) / all), ticks.to_s
+    end
+  end
+
+  def ticks_in(samples, name)
+    samples.select { |s| s.state == "had cpu" && s.frame?(name) }.sum { |s| s.values["cpu-samples"] }
+  end
+end
+
 class TestShares < E2E
   SECONDS = 2
 

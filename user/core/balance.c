@@ -104,7 +104,7 @@ static json_t *processes_json(const struct session *session)
 
 json_t *session__stats(struct session *session)
 {
-	uint64_t errors[RBPROF_E_COUNT], hz = session->options->frequency_hz, due;
+	uint64_t errors[RBPROF_E_COUNT], hz = session->options->frequency_hz;
 	uint64_t end = session->stop_ns ? session->stop_ns : session__now_ns();
 	struct session_summary summary;
 	struct programs_ticks ticks;
@@ -113,19 +113,19 @@ json_t *session__stats(struct session *session)
 	session__errors(session, errors);
 	session__summary(session, &summary);
 	programs__ticks(session->programs, &ticks);
-	due = (uint64_t)((double)ticks.busy_ns * (double)hz / 1e9);
 	/* Kinds of lost ticks only: with `taken` they make up `fired`. */
 	lost = json_pack("{s:I, s:I}", "sample", (json_int_t)errors[RBPROF_E_LOST_SAMPLE],
 			 "storage_busy", (json_int_t)errors[RBPROF_E_STORAGE_BUSY]);
-	return json_pack(
-		"{s:i, s:I, s:I, s:I, s:I, s:{s:I, s:I, s:I, s:I}, s:o, s:o, s:I, s:o}", "schema",
-		1, "started_monotonic_ns", (json_int_t)session->start_ns,
-		"first_sample_monotonic_ns", (json_int_t)session->first_sample_ns, "hz",
-		(json_int_t)hz, "elapsed_ns", (json_int_t)(end - session->start_ns), "ticks",
-		"fired", (json_int_t)summary.fired, "taken", (json_int_t)summary.samples, "missed",
-		(json_int_t)(due > ticks.all ? due - ticks.all : 0), "all", (json_int_t)ticks.all,
-		"lost", lost, "errors", errors_json(errors), "forgotten_processes",
-		(json_int_t)session->forgotten.processes, "processes", processes_json(session));
+	return json_pack("{s:i, s:I, s:I, s:I, s:I, s:{s:I, s:I, s:I, s:I}, s:o, s:o, s:I, s:o}",
+			 "schema", 1, "started_monotonic_ns", (json_int_t)session->start_ns,
+			 "first_sample_monotonic_ns", (json_int_t)session->first_sample_ns, "hz",
+			 (json_int_t)hz, "elapsed_ns", (json_int_t)(end - session->start_ns),
+			 "ticks", "fired", (json_int_t)summary.fired, "taken",
+			 (json_int_t)summary.samples, "missed",
+			 (json_int_t)(ticks.due > ticks.all ? ticks.due - ticks.all : 0), "all",
+			 (json_int_t)ticks.all, "lost", lost, "errors", errors_json(errors),
+			 "forgotten_processes", (json_int_t)session->forgotten.processes,
+			 "processes", processes_json(session));
 }
 
 json_t *session__state(struct session *session)

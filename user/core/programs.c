@@ -8,6 +8,8 @@
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <sys/random.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -18,14 +20,32 @@
 #include "privilege.h"
 #include "rbprof.skel.h"
 
+/* How far the timers' frequency is from the one asked for, to either side, and for how long. */
+#define DETUNE_LEAST 0.01
+#define DETUNE_MOST  0.04
+#define DETUNE_NS    1000000000ULL
+#define DETUNE_TICKS 50
+
+struct timer {
+	struct bpf_link *link; /* owns fd */
+	int fd;
+};
+
 struct programs {
 	struct rbprof_bpf *skeleton;
 	struct ring_buffer *ring;
 	void (*on_event)(void *context, const struct rbprof_event *event, size_t size);
 	void *context;
-	struct bpf_link **timers; /* one a CPU */
+	struct timer *timers; /* one a CPU */
 	int cpus, timer_count;
 	uint64_t timers_started_ns; /* 0: they do not run */
+	uint32_t hz;
+	double drawn_hz;   /* of this period, but for half a tick that the next draw costs */
+	double detune;	   /* its share of hz, more or less than that */
+	bool is_second;	   /* of two periods that differ from the right one to either side */
+	uint64_t drawn_ns; /* when, CLOCK_MONOTONIC */
+	double due;	   /* ticks that were due, up to due_busy_ns */
+	uint64_t due_busy_ns;
 	uint64_t ticks_before, idle_before_ns;
 	struct programs_ticks ticks; /* of timers that were stopped */
 };
@@ -200,7 +220,7 @@ static int start_timer(struct programs *programs, int cpu, uint64_t period_ns)
 		close((int)fd);
 		return error;
 	}
-	programs->timers[programs->timer_count++] = link;
+	programs->timers[programs->timer_count++] = (struct timer){ link, (int)fd };
 	return 0;
 }
 
@@ -229,21 +249,71 @@ static void read_cpus(struct programs *programs, uint64_t *ret_ticks, uint64_t *
 /* What the timers have seen since they were started. */
 static void count_ticks(struct programs *programs, struct programs_ticks *ret_ticks)
 {
-	uint64_t ticks, idle_ns, elapsed_ns;
+	uint64_t ticks, idle_ns, elapsed_ns, busy_ns;
 
 	elapsed_ns = (monotonic_ns() - programs->timers_started_ns) * programs->timer_count;
 	read_cpus(programs, &ticks, &idle_ns);
 	idle_ns -= programs->idle_before_ns;
 	ret_ticks->all = ticks - programs->ticks_before;
-	ret_ticks->busy_ns = elapsed_ns > idle_ns ? elapsed_ns - idle_ns : 0;
+	busy_ns = elapsed_ns > idle_ns ? elapsed_ns - idle_ns : 0;
+	if (busy_ns > programs->due_busy_ns) {
+		programs->due +=
+			(double)(busy_ns - programs->due_busy_ns) * programs->drawn_hz / 1e9;
+		programs->due_busy_ns = busy_ns;
+	}
+	ret_ticks->due = (uint64_t)programs->due;
 }
 
-int programs__start_timers(struct programs *programs, uint64_t period_ns)
+static uint64_t detune_ns(const struct programs *programs)
+{
+	uint64_t ticks_ns = DETUNE_TICKS * 1000000000ULL / programs->hz;
+
+	return ticks_ns > DETUNE_NS ? ticks_ns : DETUNE_NS;
+}
+
+/*
+ * Draws a period by lot, and the next so that both together make the frequency asked for. A timer
+ * that is given another period begins it anew: half a tick is lost on the average, and made up for.
+ */
+static uint64_t draw_period(struct programs *programs, uint64_t now)
+{
+	uint32_t lot = 0;
+
+	if (!programs->is_second && getrandom(&lot, sizeof(lot), GRND_NONBLOCK) == sizeof(lot))
+		programs->detune =
+			DETUNE_LEAST + (DETUNE_MOST - DETUNE_LEAST) * lot / (double)UINT32_MAX;
+	else
+		programs->detune = -programs->detune;
+	programs->is_second = !programs->is_second;
+	programs->drawn_ns = now;
+	programs->drawn_hz = programs->hz * (1 + programs->detune);
+	return (uint64_t)(1e9 / (programs->drawn_hz + 0.5e9 / (double)detune_ns(programs)));
+}
+
+void programs__vary_timers(struct programs *programs)
+{
+	uint64_t now = monotonic_ns(), period_ns;
+	struct programs_ticks ticks;
+	int i;
+
+	if (!programs->timers_started_ns || now - programs->drawn_ns < detune_ns(programs))
+		return;
+	count_ticks(programs, &ticks);
+	period_ns = draw_period(programs, now);
+	/* A timer that cannot be changed goes on as it was. */
+	for (i = 0; i < programs->timer_count; i++)
+		ioctl(programs->timers[i].fd, PERF_EVENT_IOC_PERIOD, &period_ns);
+}
+
+int programs__start_timers(struct programs *programs, uint32_t hz)
 {
 	int cpu, error = 0;
+	uint64_t period_ns;
 
 	read_cpus(programs, &programs->ticks_before, &programs->idle_before_ns);
 	programs->timers_started_ns = monotonic_ns();
+	programs->hz = hz;
+	period_ns = draw_period(programs, programs->timers_started_ns);
 	for (cpu = 0; cpu < programs->cpus && !error; cpu++)
 		error = start_timer(programs, cpu, period_ns);
 	if (!error && !programs->timer_count)
@@ -259,7 +329,7 @@ void programs__stop_timers(struct programs *programs)
 		count_ticks(programs, &programs->ticks);
 	programs->timers_started_ns = 0;
 	for (i = 0; i < programs->timer_count; i++)
-		bpf_link__destroy(programs->timers[i]);
+		bpf_link__destroy(programs->timers[i].link);
 	programs->timer_count = 0;
 }
 

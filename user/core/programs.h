@@ -16,7 +16,7 @@ struct programs;
 
 struct programs_ticks {
 	uint64_t all;	  /* entries of the timer program, but those that hit an idle CPU */
-	uint64_t busy_ns; /* time that all CPUs together were not idle while the timers ran */
+	uint64_t due;	  /* those that the time calls for in which CPUs were not idle */
 };
 
 /*
@@ -29,8 +29,14 @@ int programs__new(const struct rbprof_config *config,
 		  void *context, struct programs **ret_programs);
 void programs__free(struct programs *programs);
 
-/* Starts a timer on every CPU, period_ns apart. 0 or -errno. */
-int programs__start_timers(struct programs *programs, uint64_t period_ns);
+/* Starts a timer on every CPU, hz times a second on the average. 0 or -errno. */
+int programs__start_timers(struct programs *programs, uint32_t hz);
+
+/*
+ * To be called every now and then: gives the timers another period, close to the one asked for, so
+ * that no program's rhythm goes with ours for longer than a second or fifty ticks.
+ */
+void programs__vary_timers(struct programs *programs);
 void programs__stop_timers(struct programs *programs);
 void programs__ticks(struct programs *programs, struct programs_ticks *ret_ticks);
 

@@ -225,9 +225,8 @@ static int read_around(struct session *session, size_t witness_at,
 
 	for (process = session->processes; process; process = process->hh.next) {
 		witness = (void *)((char *)process + witness_at);
-		witness->is_known =
-			is_measured(process) &&
-			!ruby_process__cpu_ns(process->found.pid, &witness->before_ns);
+		witness->is_known = is_measured(process) &&
+				    !ruby_process__cpu_ns(process->found.pid, &witness->before_ns);
 	}
 	error = read(session->programs);
 	for (process = session->processes; process; process = process->hh.next) {
@@ -268,8 +267,7 @@ int session__start(struct session *session)
 	session->start_ns = session__now_ns();
 	begin_processes(session);
 	if (!error)
-		error = programs__start_timers(session->programs,
-					       1000000000ULL / options->frequency_hz);
+		error = programs__start_timers(session->programs, options->frequency_hz);
 	if (error)
 		log__error("cannot start the timers: %s; run `rbprof-bpf doctor`",
 			   strerror(-error));
@@ -385,6 +383,7 @@ void session__poll(struct session *session)
 	if (now - session->swept_ns >= SWEEP_NS) {
 		session->swept_ns = now;
 		sweep(session, now);
+		programs__vary_timers(session->programs);
 	}
 	if (session->ring)
 		ring__poll(session->ring, session);
