@@ -80,6 +80,9 @@ struct {
 	__type(value, struct thread_state);
 } threads SEC(".maps");
 
+/* What a thread begins with: where the kernel uses memory again, it does not clear it. */
+static const volatile struct thread_state no_state = {};
+
 /* The thread's state; NULL if its clocks do not run (yet). */
 static __always_inline struct thread_state *thread_of(struct task_struct *task)
 {

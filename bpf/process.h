@@ -35,7 +35,8 @@ static __always_inline struct thread_state *thread_start(struct task_struct *tas
 {
 	struct thread_state *state;
 
-	state = bpf_task_storage_get(&threads, task, NULL, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	state = bpf_task_storage_get(&threads, task, (void *)&no_state,
+				     BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (!state || __sync_val_compare_and_swap(&state->is_taken, 0, 1))
 		return NULL;
 	thread_set_up(task, state, serial, cpu);
