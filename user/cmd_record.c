@@ -86,6 +86,11 @@ static int choose_format(struct record *record)
 		log__error("format '%s': not in this version", record->format->name);
 		return CMD_USAGE;
 	}
+	if (record->format->needs_times && !options->timeline) {
+		log__error("format '%s' needs the time of each sample: give --timeline",
+			   record->format->name);
+		return CMD_USAGE;
+	}
 	if (!options->cpu && !options->wall && !options->gc) {
 		log__error("nothing to collect: give one of --cpu, --wall and --gc");
 		return CMD_USAGE;
