@@ -15,6 +15,8 @@
 #include <zlib.h>
 
 #include "pprof.pb-c.h"
+#include "stack_order.h"
+#include "threads.h"
 
 typedef Perftools__Profiles__Profile pprof_profile;
 
@@ -45,6 +47,7 @@ struct writer {
 	struct numbering strings;
 	struct numbering functions;
 	struct numbering frames;
+	uint32_t *rows;	      /* in the order in which they are written */
 	uint32_t empty_value; /* number of a second empty string, see label_text() */
 	const char **extras;  /* strings after the numbered ones */
 	uint32_t extra_count;
@@ -213,6 +216,56 @@ static void emit_types(struct writer *writer)
 	}
 }
 
+/*
+ * Rows by their stacks: what is the same in neighbours gzip sees, so an hour's file is a third
+ * smaller. Frames are compared by their numbers, which depend on the rows alone. Where samples
+ * have times, they stay in the order of time.
+ */
+static int order_rows(struct writer *writer)
+{
+	const struct profile *profile = writer->profile;
+	size_t count = profile__row_count(profile), at = 0;
+	struct stack_order order;
+	uint32_t *firsts;
+
+	for (uint32_t i = 0; i < count; i++)
+		writer->rows[i] = i;
+	if (out_threads__has_times(profile))
+		return 0;
+	if (stack_order__init(&order, profile, writer->frames.numbers))
+		return -ENOMEM;
+	firsts = calloc(profile__stack_count(profile) + 1, sizeof(*firsts));
+	if (!firsts) {
+		stack_order__free(&order);
+		return -ENOMEM;
+	}
+	for (size_t i = 0; i < count; i++)
+		firsts[profile__row(profile, i)->stack]++;
+	for (size_t i = 0; i < order.count; i++) {
+		uint32_t rows = firsts[order.entries[i].id];
+
+		firsts[order.entries[i].id] = (uint32_t)at;
+		at += rows;
+	}
+	for (uint32_t i = 0; i < count; i++)
+		writer->rows[firsts[profile__row(profile, i)->stack]++] = i;
+	free(firsts);
+	stack_order__free(&order);
+	return 0;
+}
+
+/* Frames are numbered in the order of the rows, from the leaf on. */
+static void number_frames(struct writer *writer)
+{
+	for (size_t i = 0; i < profile__row_count(writer->profile); i++) {
+		uint32_t id = profile__row(writer->profile, i)->stack;
+		struct profile_stack stack = profile__stack_at(writer->profile, id);
+
+		for (uint32_t j = 0; j < stack.count; j++)
+			numbering__number(&writer->frames, stack.frames[j]);
+	}
+}
+
 static size_t fill_labels(struct writer *writer, uint32_t label_set)
 {
 	struct profile_label_set set = profile__label_set_at(writer->profile, label_set);
@@ -236,7 +289,7 @@ static size_t fill_labels(struct writer *writer, uint32_t label_set)
 static void emit_samples(struct writer *writer)
 {
 	for (size_t i = 0; i < profile__row_count(writer->profile); i++) {
-		const struct profile_row *row = profile__row(writer->profile, i);
+		const struct profile_row *row = profile__row(writer->profile, writer->rows[i]);
 		struct profile_stack stack = profile__stack_at(writer->profile, row->stack);
 		Perftools__Profiles__Sample message = PERFTOOLS__PROFILES__SAMPLE__INIT;
 		Perftools__Profiles__Sample *messages[] = { &message };
@@ -387,10 +440,11 @@ static int writer__init(struct writer *writer, struct profile *profile)
 			labels = profile__label_set_at(profile, i).count;
 
 	writer->profile = profile;
+	writer->rows = calloc(profile__row_count(profile) + 1, sizeof(*writer->rows));
 	writer->locations = calloc(depth + 1, sizeof(*writer->locations));
 	writer->labels = calloc(labels + 1, sizeof(*writer->labels));
 	writer->label_pointers = calloc(labels + 1, sizeof(*writer->label_pointers));
-	if (!writer->locations || !writer->labels || !writer->label_pointers ||
+	if (!writer->rows || !writer->locations || !writer->labels || !writer->label_pointers ||
 	    numbering__init(&writer->strings, profile__string_count(profile)) ||
 	    numbering__init(&writer->functions, profile__function_count(profile)) ||
 	    numbering__init(&writer->frames, profile__frame_count(profile)))
@@ -403,6 +457,7 @@ static int writer__init(struct writer *writer, struct profile *profile)
 static void writer__free(struct writer *writer)
 {
 	free(writer->packed);
+	free(writer->rows);
 	free(writer->locations);
 	free(writer->labels);
 	free(writer->label_pointers);
@@ -429,6 +484,10 @@ int pprof__write(struct profile *profile, const struct out_options *options, FIL
 	error = writer__init(&writer, profile);
 	if (!error)
 		error = sink__new(stream, wants_gzip(options->path), &writer.sink);
+	if (error)
+		goto out;
+	number_frames(&writer);
+	error = order_rows(&writer);
 	if (error)
 		goto out;
 	emit_types(&writer);

@@ -316,6 +316,7 @@ static void reader__free(struct reader *reader)
 	free(reader->functions.entries);
 	free(reader->locations.entries);
 	free(reader->location_frames);
+	free(reader->sample_locations);
 	free(reader->stack);
 	free(reader);
 }

@@ -55,6 +55,19 @@ struct reader_table {
 	size_t count;
 };
 
+/* A label as the file has it: indexes of strings. */
+struct reader_label {
+	int64_t key, text, number, unit;
+};
+
+struct reader_sample {
+	size_t location_count; /* of reader.sample_locations */
+	size_t value_count;    /* may be more than there is room for */
+	size_t label_count;
+	int64_t values[PROFILE_MAX_TYPES];
+	struct reader_label labels[READER_MAX_LABELS];
+};
+
 struct reader {
 	const uint8_t *bytes;
 	size_t length;
@@ -69,9 +82,11 @@ struct reader {
 	struct reader_table mappings, functions, locations;
 	uint32_t *location_frames;
 	size_t location_frame_count, location_frame_capacity;
-	uint32_t *stack;   /* READER_MAX_STACK frames */
-	uint64_t expanded; /* frames of all samples so far */
-	uint64_t kept;	   /* the same, of different stacks */
+	struct reader_sample sample; /* the one that is read */
+	uint64_t *sample_locations;  /* READER_MAX_STACK ids */
+	uint32_t *stack;	     /* READER_MAX_STACK frames */
+	uint64_t expanded;	     /* frames of all samples so far */
+	uint64_t kept;		     /* the same, of different stacks */
 	char clean[READER_MAX_TEXT_BYTES + 1];
 };
 
@@ -87,6 +102,9 @@ int reader__each(struct reader *reader, enum reader_field number, reader_handler
 
 /* The profile's id of a string of the file. 0 or -errno, with the reason noted. */
 int reader__string(struct reader *reader, int64_t index, uint32_t *ret_id);
+
+/* A sample's fields into reader->sample. 0 or -errno, with the reason noted. */
+int reader__parse_sample(struct reader *reader, const struct wire_field *field);
 
 /* Mappings, functions, locations and samples into the profile. 0 or -errno. */
 int reader__read_samples(struct reader *reader);

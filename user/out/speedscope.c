@@ -62,7 +62,7 @@ static int writer__init(struct writer *writer)
 {
 	const struct profile *profile = writer->profile;
 	size_t frames = profile__frame_count(profile), depth = 0;
-	int error = stack_order__init(&writer->order, profile);
+	int error = stack_order__init(&writer->order, profile, NULL);
 
 	if (!error)
 		error = out_threads__init(&writer->threads, profile);

@@ -15,12 +15,22 @@ struct range {
 	uint32_t depth; /* so many frames are the same in all of them */
 };
 
+struct sorter {
+	const uint32_t *numbers; /* by frame id; NULL: the ids themselves */
+	uint64_t seed;
+};
+
 /* The frame at this depth below the root, from 1 on; 0 where the stack has ended. */
-static uint64_t key_at(const struct stack_order_entry *entry, uint32_t depth)
+static uint64_t key_at(const struct sorter *sorter, const struct stack_order_entry *entry,
+		       uint32_t depth)
 {
 	const struct profile_stack *stack = &entry->stack;
+	uint32_t frame;
 
-	return depth < stack->count ? (uint64_t)stack->frames[stack->count - 1 - depth] + 1 : 0;
+	if (depth >= stack->count)
+		return 0;
+	frame = stack->frames[stack->count - 1 - depth];
+	return (uint64_t)(sorter->numbers ? sorter->numbers[frame] : frame) + 1;
 }
 
 static void swap(struct stack_order_entry *a, struct stack_order_entry *b)
@@ -32,21 +42,21 @@ static void swap(struct stack_order_entry *a, struct stack_order_entry *b)
 }
 
 /* By lot, so that no file can choose the slow case. */
-static uint64_t pivot_of(const struct range *range, uint64_t *seed)
+static uint64_t pivot_of(struct sorter *sorter, const struct range *range)
 {
-	*seed = *seed * 6364136223846793005ULL + 1442695040888963407ULL;
-	return key_at(&range->from[(*seed >> 33) % range->count], range->depth);
+	sorter->seed = sorter->seed * 6364136223846793005ULL + 1442695040888963407ULL;
+	return key_at(sorter, &range->from[(sorter->seed >> 33) % range->count], range->depth);
 }
 
 /* Splits a range into what is less, the same at one more depth, and more. */
-static void split(const struct range *range, uint64_t *seed, struct range parts[3])
+static void split(struct sorter *sorter, const struct range *range, struct range parts[3])
 {
-	uint64_t pivot = pivot_of(range, seed);
+	uint64_t pivot = pivot_of(sorter, range);
 	struct stack_order_entry *from = range->from;
 	size_t less = 0, at = 0, more = range->count;
 
 	while (at < more) {
-		uint64_t key = key_at(&from[at], range->depth);
+		uint64_t key = key_at(sorter, &from[at], range->depth);
 
 		if (key < pivot)
 			swap(&from[less++], &from[at++]);
@@ -64,19 +74,19 @@ static void split(const struct range *range, uint64_t *seed, struct range parts[
 }
 
 /* Recursion into the smaller parts only: as deep as the number of stacks has bits. */
-static void sort(struct range range, uint64_t *seed)
+static void sort(struct sorter *sorter, struct range range)
 {
 	while (range.count > 1) {
 		struct range parts[3];
 		int largest = 1;
 
-		split(&range, seed, parts);
+		split(sorter, &range, parts);
 		for (int i = 0; i < 3; i++)
 			if (parts[i].count > parts[largest].count)
 				largest = i;
 		for (int i = 0; i < 3; i++)
 			if (i != largest)
-				sort(parts[i], seed);
+				sort(sorter, parts[i]);
 		range = parts[largest];
 	}
 }
@@ -91,10 +101,11 @@ static uint32_t common_frames(const struct profile_stack *a, const struct profil
 	return common;
 }
 
-int stack_order__init(struct stack_order *order, const struct profile *profile)
+int stack_order__init(struct stack_order *order, const struct profile *profile,
+		      const uint32_t *numbers)
 {
 	size_t stacks = profile__stack_count(profile);
-	uint64_t seed = stacks;
+	struct sorter sorter = { numbers, stacks };
 	bool *is_used = calloc(stacks + 1, sizeof(*is_used));
 
 	order->count = 0;
@@ -113,7 +124,7 @@ int stack_order__init(struct stack_order *order, const struct profile *profile)
 				.id = i,
 			};
 	free(is_used);
-	sort((struct range){ order->entries, order->count, 0 }, &seed);
+	sort(&sorter, (struct range){ order->entries, order->count, 0 });
 	for (size_t i = 1; i < order->count; i++)
 		order->entries[i].common =
 			common_frames(&order->entries[i - 1].stack, &order->entries[i].stack);

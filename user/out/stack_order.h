@@ -22,8 +22,13 @@ struct stack_order {
 	size_t count;
 };
 
-/* The stacks that any row has. 0 or -ENOMEM. Free it with stack_order__free(). */
-int stack_order__init(struct stack_order *order, const struct profile *profile);
+/*
+ * The stacks that any row has, of those that begin alike the one with the lower next frame first:
+ * by frame id, or by the number that `numbers` has for it. 0 or -ENOMEM. Free it with
+ * stack_order__free().
+ */
+int stack_order__init(struct stack_order *order, const struct profile *profile,
+		      const uint32_t *numbers);
 void stack_order__free(struct stack_order *order);
 
 #endif
