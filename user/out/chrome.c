@@ -49,12 +49,12 @@ static const char *function_text(struct writer *writer, uint32_t id)
 	memory = open_memstream(&writer->functions[id], &length);
 	if (!memory)
 		goto failed;
-	fputs("\"name\":", memory);
+	fputs_unlocked("\"name\":", memory);
 	json_text__id(memory, profile, function->name);
-	fputs(",\"args\":{\"file\":", memory);
+	fputs_unlocked(",\"args\":{\"file\":", memory);
 	json_text__id(memory, profile, function->file);
 	if (function->start_line > 0) {
-		fputs(",\"line\":", memory);
+		fputs_unlocked(",\"line\":", memory);
 		json_text__number(memory, function->start_line);
 	}
 	putc('}', memory);
@@ -69,13 +69,13 @@ failed:
 static void start_event(struct writer *writer, const char *kind, int64_t ns)
 {
 	if (writer->has_event)
-		fputs(",\n", writer->stream);
+		fputs_unlocked(",\n", writer->stream);
 	writer->has_event = true;
-	fputs("{\"ph\":\"", writer->stream);
-	fputs(kind, writer->stream);
-	fputs("\",\"ts\":", writer->stream);
+	fputs_unlocked("{\"ph\":\"", writer->stream);
+	fputs_unlocked(kind, writer->stream);
+	fputs_unlocked("\",\"ts\":", writer->stream);
 	json_text__decimal(writer->stream, ns - writer->origin_ns, NS_PER_US);
-	fputs(writer->ids, writer->stream);
+	fputs_unlocked(writer->ids, writer->stream);
 }
 
 static void end_slice(struct writer *writer, int64_t ns)
@@ -95,7 +95,7 @@ static void open_slice(struct writer *writer, uint32_t function, int64_t ns)
 {
 	start_event(writer, "B", ns);
 	putc_unlocked(',', writer->stream);
-	fputs(function_text(writer, function), writer->stream);
+	fputs_unlocked(function_text(writer, function), writer->stream);
 	putc_unlocked('}', writer->stream);
 	writer->open[writer->depth++] = function;
 }
@@ -146,7 +146,7 @@ static void write_arguments(struct writer *writer, const struct profile_row *row
 	FILE *stream = writer->stream;
 
 	for (size_t i = 0; i < profile__type_count(writer->profile); i++) {
-		fputs(i ? "," : ",\"args\":{", stream);
+		fputs_unlocked(i ? "," : ",\"args\":{", stream);
 		json_text__cstring(stream, profile__type(writer->profile, i)->type);
 		putc_unlocked(':', stream);
 		json_text__number(stream, row->values[i]);
@@ -166,7 +166,7 @@ static void write_sample(struct writer *writer, const struct profile_row *row, i
 	uint32_t state = out_label_text(writer->profile, row->label_set, "state");
 
 	start_event(writer, "B", start_ns);
-	fputs(",\"cat\":\"sample\",\"name\":", writer->stream);
+	fputs_unlocked(",\"cat\":\"sample\",\"name\":", writer->stream);
 	if (out_label(writer->profile, row->label_set, "event"))
 		json_text__cstring(writer->stream, "gc");
 	else if (state == PROFILE_NONE)
@@ -232,7 +232,7 @@ static void write_name(struct writer *writer, const char *what, uint32_t name)
 		putc_unlocked(',', writer->stream);
 		write_label(writer, &set.labels[i]);
 	}
-	fputs("}}", writer->stream);
+	fputs_unlocked("}}", writer->stream);
 }
 
 static void write_thread(struct writer *writer, const struct out_thread *thread)
@@ -319,14 +319,14 @@ int chrome__write(struct profile *profile, const struct out_options *options, FI
 	(void)options;
 	if (error)
 		goto out;
-	fputs("{\"displayTimeUnit\":\"ms\",\"traceEvents\":[\n", stream);
+	fputs_unlocked("{\"displayTimeUnit\":\"ms\",\"traceEvents\":[\n", stream);
 	for (size_t i = 0; i < writer.threads.count; i++)
 		write_thread(&writer, &writer.threads.threads[i]);
-	fputs("\n],\"otherData\":{\"exporter\":\"rbprof-bpf\",\"time_ns\":\"", stream);
+	fputs_unlocked("\n],\"otherData\":{\"exporter\":\"rbprof-bpf\",\"time_ns\":\"", stream);
 	json_text__number(stream, writer.origin_ns);
-	fputs("\",\"duration_ns\":", stream);
+	fputs_unlocked("\",\"duration_ns\":", stream);
 	json_text__exact(stream, profile__info(profile)->duration_ns);
-	fputs("}}\n", stream);
+	fputs_unlocked("}}\n", stream);
 	error = writer.error;
 out:
 	writer__free(&writer);

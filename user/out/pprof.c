@@ -4,8 +4,9 @@
  * the fields of both: so the file is a row of small Profile messages, each with one sample,
  * location, function or string, and memory does not grow with the number of samples.
  *
- * Ids and strings are numbered as they are met on the way from the first sample on: the same
- * samples give the same bytes, whatever else was interned and when.
+ * Samples come in the order of their stacks: gzip finds what is the same in neighbours, and the
+ * file is a third smaller. Ids and strings are numbered as they are met on the way from the first
+ * sample on: the same samples give the same bytes, whatever else was interned and when.
  */
 #include "out.h"
 
@@ -216,28 +217,74 @@ static void emit_types(struct writer *writer)
 	}
 }
 
-/*
- * Rows by their stacks: what is the same in neighbours gzip sees, so an hour's file is a third
- * smaller. Frames are compared by their numbers, which depend on the rows alone. Where samples
- * have times, they stay in the order of time.
- */
+static int compare_texts(const struct profile *profile, uint32_t left, uint32_t right)
+{
+	if (left == right)
+		return 0;
+	return strcmp(profile__text(profile, left), profile__text(profile, right));
+}
+
+/* By what they say, not by their ids: the order must not depend on what was interned when. */
+static int compare_frames(const void *left, const void *right, void *context)
+{
+	const struct profile *profile = context;
+	const struct profile_frame *a = profile__frame_at(profile, *(const uint32_t *)left);
+	const struct profile_frame *b = profile__frame_at(profile, *(const uint32_t *)right);
+	const struct profile_function *of_a = profile__function_at(profile, a->function);
+	const struct profile_function *of_b = profile__function_at(profile, b->function);
+	int result = compare_texts(profile, of_a->name, of_b->name);
+
+	if (!result)
+		result = compare_texts(profile, of_a->file, of_b->file);
+	if (!result)
+		result = compare_texts(profile, of_a->system_name, of_b->system_name);
+	if (!result)
+		result = (of_a->start_line > of_b->start_line) -
+			 (of_a->start_line < of_b->start_line);
+	if (!result)
+		result = (a->line > b->line) - (a->line < b->line);
+	return result;
+}
+
+/* By frame id the place in that order; NULL: no memory. */
+static uint32_t *rank_frames(struct profile *profile)
+{
+	size_t count = profile__frame_count(profile);
+	uint32_t *sorted = calloc(count + 1, sizeof(*sorted));
+	uint32_t *ranks = calloc(count + 1, sizeof(*ranks));
+
+	if (!sorted || !ranks) {
+		free(sorted);
+		free(ranks);
+		return NULL;
+	}
+	for (uint32_t i = 0; i < count; i++)
+		sorted[i] = i;
+	qsort_r(sorted, count, sizeof(*sorted), compare_frames, profile);
+	for (uint32_t i = 0; i < count; i++)
+		ranks[sorted[i]] = i;
+	free(sorted);
+	return ranks;
+}
+
+/* Where rows have times they stay in their order, which is that of time. */
 static int order_rows(struct writer *writer)
 {
 	const struct profile *profile = writer->profile;
 	size_t count = profile__row_count(profile), at = 0;
-	struct stack_order order;
-	uint32_t *firsts;
+	struct stack_order order = { 0 };
+	uint32_t *firsts, *ranks;
+	int error = 0;
 
 	for (uint32_t i = 0; i < count; i++)
 		writer->rows[i] = i;
 	if (out_threads__has_times(profile))
 		return 0;
-	if (stack_order__init(&order, profile, writer->frames.numbers))
-		return -ENOMEM;
+	ranks = rank_frames(writer->profile);
 	firsts = calloc(profile__stack_count(profile) + 1, sizeof(*firsts));
-	if (!firsts) {
-		stack_order__free(&order);
-		return -ENOMEM;
+	if (!ranks || !firsts || stack_order__init(&order, profile, ranks)) {
+		error = -ENOMEM;
+		goto out;
 	}
 	for (size_t i = 0; i < count; i++)
 		firsts[profile__row(profile, i)->stack]++;
@@ -249,21 +296,11 @@ static int order_rows(struct writer *writer)
 	}
 	for (uint32_t i = 0; i < count; i++)
 		writer->rows[firsts[profile__row(profile, i)->stack]++] = i;
+out:
+	free(ranks);
 	free(firsts);
 	stack_order__free(&order);
-	return 0;
-}
-
-/* Frames are numbered in the order of the rows, from the leaf on. */
-static void number_frames(struct writer *writer)
-{
-	for (size_t i = 0; i < profile__row_count(writer->profile); i++) {
-		uint32_t id = profile__row(writer->profile, i)->stack;
-		struct profile_stack stack = profile__stack_at(writer->profile, id);
-
-		for (uint32_t j = 0; j < stack.count; j++)
-			numbering__number(&writer->frames, stack.frames[j]);
-	}
+	return error;
 }
 
 static size_t fill_labels(struct writer *writer, uint32_t label_set)
@@ -486,7 +523,6 @@ int pprof__write(struct profile *profile, const struct out_options *options, FIL
 		error = sink__new(stream, wants_gzip(options->path), &writer.sink);
 	if (error)
 		goto out;
-	number_frames(&writer);
 	error = order_rows(&writer);
 	if (error)
 		goto out;

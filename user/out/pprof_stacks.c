@@ -226,28 +226,25 @@ out:
 
 /* ---- samples ---- */
 
+const struct reader_entry *reader__location(struct reader *reader, uint64_t id)
+{
+	return table__find(reader, &reader->locations, id);
+}
+
 static int read_stack(struct reader *reader, uint32_t *ret_stack)
 {
 	size_t known = profile__stack_count(reader->profile);
-	size_t depth = 0;
+	const uint32_t *frames;
+	size_t depth;
 	uint32_t stack;
+	int error = reader__stack(reader, &frames, &depth);
 
-	for (size_t i = 0; i < reader->sample.location_count; i++) {
-		const struct reader_entry *location =
-			table__find(reader, &reader->locations, reader->sample_locations[i]);
-
-		if (!location)
-			return -EBADMSG;
-		if (location->count > READER_MAX_STACK - depth)
-			return reader__fail(reader, -EFBIG, "a stack has more than %d frames",
-					    READER_MAX_STACK);
-		for (uint32_t j = 0; j < location->count; j++)
-			reader->stack[depth++] = reader->location_frames[location->first + j];
-	}
+	if (error)
+		return error;
 	reader->expanded += depth;
 	if (reader->expanded > EXPANSION * (uint64_t)reader->length + EXPANSION_START)
 		return reader__fail(reader, -EFBIG, "its stacks are too large for its size");
-	stack = profile__stack(reader->profile, reader->stack, depth);
+	stack = profile__stack(reader->profile, frames, depth);
 	if (stack == PROFILE_NONE)
 		return reader__fail_memory(reader);
 	if (profile__stack_count(reader->profile) > known)
@@ -308,6 +305,7 @@ static int read_sample(struct reader *reader, const struct wire_field *field)
 		error = read_labels(reader, &label_set);
 	if (error)
 		return error;
+	reader__give_back(reader, field);
 	error = profile__add(reader->profile, stack, label_set, reader->sample.values);
 	if (error == -EOVERFLOW)
 		return reader__fail(reader, -EFBIG, "its values are too large to be summed up");
@@ -341,6 +339,7 @@ int reader__read_samples(struct reader *reader)
 	if (!error)
 		error = read_table(reader, &reader->locations, "location", FIELD_LOCATION,
 				   read_location);
+	reader->has_single_frames = reader->location_frame_count == reader->locations.count;
 	if (!error)
 		error = reader__each(reader, FIELD_SAMPLE, read_sample);
 	return error;
