@@ -54,6 +54,8 @@ static bool find_interval(const struct firefox *firefox, const struct out_row *r
 	if (row->end_ns == OUT_NO_TIME ||
 	    __builtin_sub_overflow(row->end_ns, firefox->origin_ns, &end_ns))
 		return false;
+	if (end_ns < 0)
+		end_ns = 0;
 	start_ns = end_ns - length_of(firefox, profile__row(firefox->profile, row->row));
 	*ret_start_ns = start_ns > 0 ? start_ns : 0;
 	*ret_end_ns = end_ns;

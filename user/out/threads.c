@@ -34,7 +34,7 @@ static const struct profile_label *find_key(struct profile_label_set set, uint32
 {
 	for (uint32_t i = 0; i < set.count; i++)
 		if (set.labels[i].key == key)
-			return &set.labels[i];
+			return set.labels + i;
 	return NULL;
 }
 
@@ -45,7 +45,7 @@ const struct profile_label *out_label(const struct profile *profile, uint32_t la
 
 	for (uint32_t i = 0; i < set.count; i++)
 		if (!strcmp(profile__text(profile, set.labels[i].key), key))
-			return &set.labels[i];
+			return set.labels + i;
 	return NULL;
 }
 
