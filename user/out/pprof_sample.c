@@ -57,13 +57,14 @@ static int add_value(struct reader *reader, uint64_t value)
 static int each_number(struct reader *reader, const struct wire_field *field,
 		       int (*add)(struct reader *reader, uint64_t number))
 {
-	struct wire packed = { field->bytes, field->bytes + field->length };
+	struct wire packed;
 	int error = 0;
 
 	if (field->type == WIRE_VARINT)
 		return add(reader, field->value);
 	if (field->type != WIRE_BYTES)
 		return malformed(reader);
+	packed = (struct wire){ field->bytes, field->bytes + field->length };
 	while (!error && packed.at < packed.end) {
 		uint64_t number = *packed.at;
 
@@ -83,14 +84,15 @@ static int each_number(struct reader *reader, const struct wire_field *field,
 
 static int add_label(struct reader *reader, const struct wire_field *field)
 {
-	struct wire wire = { field->bytes, field->bytes + field->length };
 	struct reader_sample *sample = &reader->sample;
 	struct reader_label label = { 0 };
 	struct wire_field part;
+	struct wire wire;
 	int more;
 
 	if (field->type != WIRE_BYTES)
 		return malformed(reader);
+	wire = (struct wire){ field->bytes, field->bytes + field->length };
 	if (sample->label_count == READER_MAX_LABELS)
 		return reader__fail(reader, -EFBIG, "a sample has more than %d labels",
 				    READER_MAX_LABELS);
