@@ -197,7 +197,7 @@ PREFIX ?= /usr/local
 install: all ## install to $(DESTDIR)$(PREFIX)
 	$(Q)install -D -m 0755 $(O)/rbprof-bpf $(DESTDIR)$(PREFIX)/bin/rbprof-bpf
 	$(Q)for page in $(MAN); do \
-		install -D -m 0644 $$page $(DESTDIR)$(PREFIX)/share/man/man8/$${page##*/}; done
+		install -D -m 0644 $$page $(DESTDIR)$(PREFIX)/share/man/man$${page##*.}/$${page##*/}; done
 
 .PHONY: clean
 clean: ## remove everything built

@@ -12,6 +12,10 @@ packages='
 	graphviz iproute2 procps util-linux libcap2-bin strace
 	debootstrap debian-archive-keyring dpkg-dev patch libssl-dev libffi-dev'
 
+# Where npm or Chromium come from elsewhere, Debian's would be in their way.
+command -v npm >/dev/null || packages="$packages nodejs npm"
+command -v chromium >/dev/null || packages="$packages chromium"
+
 missing=
 for package in $packages; do
 	dpkg-query -W -f '${db:Status-Status}\n' "$package" 2>/dev/null | grep -qx installed ||

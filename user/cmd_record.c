@@ -79,11 +79,16 @@ static int choose_format(struct record *record)
 	record->format = options->format ? out__format_by_name(options->format)
 					 : out__format_by_path(record->path);
 	if (!record->format) {
-		log__error("unknown format '%s'; use pprof, folded, json or text", options->format);
+		log__error("unknown format '%s'", options->format);
 		return CMD_USAGE;
 	}
 	if (!record->format->write) {
 		log__error("format '%s': not in this version", record->format->name);
+		return CMD_USAGE;
+	}
+	if (record->format->needs_times && !options->timeline) {
+		log__error("format '%s' needs the time of each sample: give --timeline",
+			   record->format->name);
 		return CMD_USAGE;
 	}
 	if (!options->cpu && !options->wall && !options->gc) {

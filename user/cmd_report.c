@@ -95,9 +95,15 @@ static int write_profile(struct profile *profile, const struct out_format *forma
 {
 	bool is_stdout = !strcmp(options->path, "-");
 	const char *name = is_stdout ? "stdout" : options->path;
+	const char *why = out__refuses(format, profile);
 	struct output *output;
-	int error = output__open(options->path, &output);
+	int error;
 
+	if (why) {
+		log__error("%s", why);
+		return CMD_USAGE;
+	}
+	error = output__open(options->path, &output);
 	if (error) {
 		log__error("cannot write '%s': %s", name, strerror(-error));
 		return CMD_FILE;

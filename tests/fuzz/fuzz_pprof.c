@@ -54,7 +54,7 @@ static void check_folded(const char *text, size_t length)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	static const char *const formats[] = { "json", "text" };
+	static const char *const formats[] = { "json", "text", "speedscope", "firefox", "chrome" };
 	struct profile *profile = NULL, *again = NULL;
 	size_t length, again_length;
 	char why[PPROF_READ_REASON] = "";
@@ -80,7 +80,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	check_folded(bytes, length);
 	free(bytes);
 	for (size_t i = 0; i < sizeof(formats) / sizeof(*formats); i++)
-		free(write_as(profile, formats[i], &length));
+		if (!out__refuses(out__format_by_name(formats[i]), profile))
+			free(write_as(profile, formats[i], &length));
 	profile__free(again);
 	profile__free(profile);
 	return 0;

@@ -6,127 +6,40 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../util/hash.h"
 #include "../util/utf8.h"
-
-/* An entry that could not be added has no table: see table__intern(). */
-#define HASH_NONFATAL_OOM		  1
-#define HASH_FUNCTION(key, length, value) ((value) = hash__bytes(key, length))
-#include <uthash.h>
-
-/* Ids are 32 bits, and uthash's counts too. */
-#define MAX_ITEMS (UINT32_MAX / 2)
+#include "intern.h"
 
 #define MAX_COMMENT_BYTES 65535
-
-/* One interned thing: equal bytes, equal item. Never moves, so pointers to its data stay valid. */
-struct item {
-	UT_hash_handle hh;
-	uint32_t id;
-	uint32_t size; /* of the data's part that is the key, bytes */
-	uint64_t data[];
-};
-
-struct table {
-	struct item *head;
-	struct item **items; /* by id */
-	uint32_t count;
-	uint32_t capacity;
-	size_t bytes; /* of all items */
-};
 
 struct profile {
 	struct profile_type types[PROFILE_MAX_TYPES];
 	size_t type_count;
 	struct profile_info info;
 	struct profile_mapping mapping;
-	struct table strings;
-	struct table functions;
-	struct table frames;
-	struct table stacks;
-	struct table label_sets;
-	struct table rows;		       /* key: stack and label set */
+	struct intern_table strings;
+	struct intern_table functions;
+	struct intern_table frames;
+	struct intern_table stacks;
+	struct intern_table label_sets;
+	struct intern_table rows;	       /* key: stack and label set */
 	int64_t magnitudes[PROFILE_MAX_TYPES]; /* sum of what was added, signs taken off */
 	char **comments;
 	size_t comment_count;
 	bool failed;
 };
 
-/* Reserves room for one more item. */
-static int table__grow(struct table *table)
-{
-	uint32_t capacity = table->capacity ? table->capacity * 2 : 64;
-	struct item **items;
-
-	if (table->count < table->capacity)
-		return 0;
-	if (table->count >= MAX_ITEMS)
-		return -ENOMEM;
-	items = realloc(table->items, capacity * sizeof(*items));
-	if (!items)
-		return -ENOMEM;
-	table->items = items;
-	table->capacity = capacity;
-	return 0;
-}
-
-/*
- * The item with this key; a new one gets a copy of the key, followed by zeroes up to data_size.
- * NULL: no memory; the table is as it was.
- */
-static struct item *table__intern(struct table *table, const void *key, size_t key_size,
-				  size_t data_size)
-{
-	struct item *item;
-	unsigned int hash;
-
-	if (data_size > INT_MAX)
-		return NULL;
-	HASH_VALUE(key, key_size, hash);
-	HASH_FIND_BYHASHVALUE(hh, table->head, key, key_size, hash, item);
-	if (item)
-		return item;
-
-	if (table__grow(table))
-		return NULL;
-	item = calloc(1, sizeof(*item) + data_size);
-	if (!item)
-		return NULL;
-	item->id = table->count;
-	item->size = (uint32_t)key_size;
-	if (key_size)
-		memcpy(item->data, key, key_size);
-	HASH_ADD_KEYPTR_BYHASHVALUE(hh, table->head, item->data, key_size, hash, item);
-	if (!item->hh.tbl) {
-		free(item);
-		return NULL;
-	}
-	table->items[table->count++] = item;
-	table->bytes += sizeof(*item) + data_size;
-	return item;
-}
-
-static void table__free(struct table *table)
-{
-	HASH_CLEAR(hh, table->head);
-	for (uint32_t i = 0; i < table->count; i++)
-		free(table->items[i]);
-	free(table->items);
-	*table = (struct table){ 0 };
-}
-
-static const void *table__data(const struct table *table, size_t id)
+static const void *table__data(const struct intern_table *table, size_t id)
 {
 	return id < table->count ? table->items[id]->data : NULL;
 }
 
-static uint32_t intern(struct profile *profile, struct table *table, const void *key,
+static uint32_t intern(struct profile *profile, struct intern_table *table, const void *key,
 		       size_t key_size, size_t data_size)
 {
-	struct item *item = table__intern(table, key, key_size, data_size);
+	uint32_t id = intern__add(table, key, key_size, data_size);
 
-	if (item)
-		return item->id;
+	if (id != INTERN_NONE)
+		return id;
 	profile->failed = true;
 	return PROFILE_NONE;
 }
@@ -171,12 +84,12 @@ void profile__free(struct profile *profile)
 {
 	if (!profile)
 		return;
-	table__free(&profile->strings);
-	table__free(&profile->functions);
-	table__free(&profile->frames);
-	table__free(&profile->stacks);
-	table__free(&profile->label_sets);
-	table__free(&profile->rows);
+	intern__free(&profile->strings);
+	intern__free(&profile->functions);
+	intern__free(&profile->frames);
+	intern__free(&profile->stacks);
+	intern__free(&profile->label_sets);
+	intern__free(&profile->rows);
 	for (size_t i = 0; i < profile->comment_count; i++)
 		free(profile->comments[i]);
 	free(profile->comments);
@@ -295,7 +208,7 @@ static size_t insert_label(const struct profile *profile, struct profile_label *
 uint32_t profile__label_set(struct profile *profile, const struct profile_label *labels,
 			    size_t count)
 {
-	struct profile_label few[16], *sorted = few;
+	struct profile_label few[16] = { { 0 } }, *sorted = few;
 	uint32_t id = PROFILE_NONE;
 	size_t distinct = 0;
 
@@ -340,7 +253,7 @@ int profile__add(struct profile *profile, uint32_t stack, uint32_t label_set, co
 	uint32_t key[2] = { stack, label_set };
 	int64_t magnitudes[PROFILE_MAX_TYPES];
 	struct profile_row *row;
-	struct item *item;
+	uint32_t id;
 
 	if (stack >= profile->stacks.count || label_set >= profile->label_sets.count) {
 		refuse(profile);
@@ -350,12 +263,12 @@ int profile__add(struct profile *profile, uint32_t stack, uint32_t label_set, co
 		if (add_magnitude(profile->magnitudes[i], values[i], &magnitudes[i]))
 			return -EOVERFLOW;
 
-	item = table__intern(&profile->rows, key, sizeof(key), sizeof(*row));
-	if (!item) {
+	id = intern__add(&profile->rows, key, sizeof(key), sizeof(*row));
+	if (id == INTERN_NONE) {
 		refuse(profile);
 		return -ENOMEM;
 	}
-	row = (struct profile_row *)item->data;
+	row = (struct profile_row *)profile->rows.items[id]->data;
 	for (size_t i = 0; i < profile->type_count; i++) {
 		row->values[i] += values[i];
 		profile->magnitudes[i] = magnitudes[i];
@@ -375,7 +288,7 @@ int profile__take_rows(struct profile *profile, struct profile_row **ret_rows, s
 	}
 	for (uint32_t i = 0; i < count; i++)
 		memcpy(&rows[i], profile->rows.items[i]->data, sizeof(*rows));
-	table__free(&profile->rows);
+	intern__free(&profile->rows);
 	memset(profile->magnitudes, 0, sizeof(profile->magnitudes));
 	*ret_rows = rows;
 	*ret_count = count;
@@ -488,7 +401,7 @@ struct profile_stack profile__stack_at(const struct profile *profile, uint32_t i
 	struct profile_stack stack = { .frames = table__data(&profile->stacks, id) };
 
 	if (stack.frames)
-		stack.count = profile->stacks.items[id]->size / (uint32_t)sizeof(*stack.frames);
+		stack.count = (uint32_t)(profile->stacks.items[id]->size / sizeof(*stack.frames));
 	return stack;
 }
 
@@ -502,7 +415,7 @@ struct profile_label_set profile__label_set_at(const struct profile *profile, ui
 	struct profile_label_set set = { .labels = table__data(&profile->label_sets, id) };
 
 	if (set.labels)
-		set.count = profile->label_sets.items[id]->size / (uint32_t)sizeof(*set.labels);
+		set.count = (uint32_t)(profile->label_sets.items[id]->size / sizeof(*set.labels));
 	return set;
 }
 

@@ -11,13 +11,15 @@
 #include <string.h>
 
 #include "escape.h"
+#include "stack_order.h"
 
 struct folder {
 	const struct profile *profile;
 	uint32_t *names; /* by frame id: string id of the function's name */
 	char **escaped;	 /* by string id, made when first used */
 	int64_t *sums;	 /* by stack id */
-	uint32_t *order; /* stack ids, by their names */
+	uint32_t *ranks; /* by frame id: of its name among all names */
+	struct stack_order order;
 };
 
 static int folder__init(struct folder *folder, const struct profile *profile)
@@ -29,8 +31,8 @@ static int folder__init(struct folder *folder, const struct profile *profile)
 	folder->names = calloc(frames + 1, sizeof(*folder->names));
 	folder->escaped = calloc(profile__string_count(profile) + 1, sizeof(*folder->escaped));
 	folder->sums = calloc(stacks + 1, sizeof(*folder->sums));
-	folder->order = calloc(stacks + 1, sizeof(*folder->order));
-	if (!folder->names || !folder->escaped || !folder->sums || !folder->order)
+	folder->ranks = calloc(frames + 1, sizeof(*folder->ranks));
+	if (!folder->names || !folder->escaped || !folder->sums || !folder->ranks)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < frames; i++) {
 		uint32_t function = profile__frame_at(profile, i)->function;
@@ -48,25 +50,50 @@ static void folder__free(struct folder *folder)
 	free(folder->names);
 	free(folder->escaped);
 	free(folder->sums);
-	free(folder->order);
+	free(folder->ranks);
+	stack_order__free(&folder->order);
 }
 
-/* From the root on; equal ids are equal names. */
-static int compare_stacks(const void *left, const void *right, void *context)
+static int compare_names(const void *left, const void *right, void *context)
 {
 	const struct folder *folder = context;
-	struct profile_stack a = profile__stack_at(folder->profile, *(const uint32_t *)left);
-	struct profile_stack b = profile__stack_at(folder->profile, *(const uint32_t *)right);
+	uint32_t a = folder->names[*(const uint32_t *)left];
+	uint32_t b = folder->names[*(const uint32_t *)right];
 
-	while (a.count && b.count) {
-		uint32_t name_a = folder->names[a.frames[--a.count]];
-		uint32_t name_b = folder->names[b.frames[--b.count]];
+	if (a == b)
+		return 0;
+	return strcmp(profile__text(folder->profile, a), profile__text(folder->profile, b));
+}
 
-		if (name_a != name_b)
-			return strcmp(profile__text(folder->profile, name_a),
-				      profile__text(folder->profile, name_b));
+/* Names in the order of their bytes: then stacks can be sorted by numbers. */
+static int rank_names(struct folder *folder)
+{
+	size_t count = profile__frame_count(folder->profile);
+	uint32_t *frames = calloc(count + 1, sizeof(*frames)), rank = 0;
+
+	if (!frames)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < count; i++)
+		frames[i] = i;
+	qsort_r(frames, count, sizeof(*frames), compare_names, folder);
+	for (size_t i = 0; i < count; i++) {
+		if (i && compare_names(&frames[i - 1], &frames[i], folder))
+			rank++;
+		folder->ranks[frames[i]] = rank;
 	}
-	return (a.count > b.count) - (a.count < b.count);
+	free(frames);
+	return 0;
+}
+
+static bool has_equal_names(const struct folder *folder, struct profile_stack a,
+			    struct profile_stack b)
+{
+	if (a.count != b.count)
+		return false;
+	for (uint32_t i = 0; i < a.count; i++)
+		if (folder->ranks[a.frames[i]] != folder->ranks[b.frames[i]])
+			return false;
+	return true;
 }
 
 static const char *escaped_name(struct folder *folder, uint32_t name)
@@ -81,10 +108,9 @@ static const char *escaped_name(struct folder *folder, uint32_t name)
 	return folder->escaped[name];
 }
 
-static int write_line(struct folder *folder, uint32_t id, int64_t value, FILE *stream)
+static int write_line(struct folder *folder, struct profile_stack stack, int64_t value,
+		      FILE *stream)
 {
-	struct profile_stack stack = profile__stack_at(folder->profile, id);
-
 	if (!stack.count)
 		fputs("(no stack)", stream);
 	for (uint32_t i = stack.count; i-- > 0;) {
@@ -92,9 +118,9 @@ static int write_line(struct folder *folder, uint32_t id, int64_t value, FILE *s
 
 		if (!name)
 			return -ENOMEM;
-		fputs(name, stream);
+		fputs_unlocked(name, stream);
 		if (i)
-			putc(';', stream);
+			putc_unlocked(';', stream);
 	}
 	fprintf(stream, " %" PRId64 "\n", value);
 	return 0;
@@ -103,9 +129,13 @@ static int write_line(struct folder *folder, uint32_t id, int64_t value, FILE *s
 int folded__write(struct profile *profile, const struct out_options *options, FILE *stream)
 {
 	struct folder folder = { 0 };
-	uint32_t used = 0;
+	const struct stack_order_entry *entries;
 	int error = folder__init(&folder, profile);
 
+	if (!error)
+		error = rank_names(&folder);
+	if (!error)
+		error = stack_order__init(&folder.order, profile, folder.ranks);
 	if (error)
 		goto out;
 	for (size_t i = 0; i < profile__row_count(profile); i++) {
@@ -113,22 +143,18 @@ int folded__write(struct profile *profile, const struct out_options *options, FI
 
 		folder.sums[row->stack] += row->values[options->type];
 	}
-	for (uint32_t i = 0; i < profile__stack_count(profile); i++)
-		if (folder.sums[i])
-			folder.order[used++] = i;
-	qsort_r(folder.order, used, sizeof(*folder.order), compare_stacks, &folder);
-
-	for (uint32_t i = 0, next; i < used && !error; i = next) {
+	entries = folder.order.entries;
+	for (size_t i = 0, next; i < folder.order.count && !error; i = next) {
 		int64_t value = 0;
 
 		/* Stacks that differ only in lines or files come one after the other. */
-		for (next = i; next < used; next++) {
-			if (compare_stacks(&folder.order[i], &folder.order[next], &folder))
+		for (next = i; next < folder.order.count; next++) {
+			if (!has_equal_names(&folder, entries[i].stack, entries[next].stack))
 				break;
-			value += folder.sums[folder.order[next]];
+			value += folder.sums[entries[next].id];
 		}
 		if (value)
-			error = write_line(&folder, folder.order[i], value, stream);
+			error = write_line(&folder, entries[i].stack, value, stream);
 	}
 out:
 	folder__free(&folder);

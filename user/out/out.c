@@ -6,16 +6,22 @@
 
 #define SUFFIXES(...) ((const char *const[]){ __VA_ARGS__, NULL })
 
+#define WRITTEN_BY(format) .name = #format, .write = format##__write
+
+/* clang-format off */
 static const struct out_format formats[] = {
-	{ "pprof", SUFFIXES(".pb.gz", ".pb"), false, true, pprof__write },
-	{ "folded", SUFFIXES(".folded"), true, false, folded__write },
-	{ "json", SUFFIXES(".json"), false, false, json__write },
-	{ "text", SUFFIXES(".txt"), true, false, text__write },
-	{ "speedscope", SUFFIXES(".speedscope.json"), false, false, NULL },
-	{ "firefox", SUFFIXES(".firefox.json"), false, false, NULL },
-	{ "chrome", SUFFIXES(".trace.json"), false, false, NULL },
-	{ "html", SUFFIXES(".html"), false, false, NULL },
+	{ WRITTEN_BY(pprof), .suffixes = SUFFIXES(".pb.gz", ".pb"), .is_binary = true },
+	{ WRITTEN_BY(folded), .suffixes = SUFFIXES(".folded"), .has_one_value = true },
+	{ WRITTEN_BY(json), .suffixes = SUFFIXES(".json") },
+	{ WRITTEN_BY(text), .suffixes = SUFFIXES(".txt"), .has_one_value = true },
+	{ WRITTEN_BY(speedscope), .suffixes = SUFFIXES(".speedscope.json"),
+	  .refuse = speedscope__refuse },
+	{ WRITTEN_BY(firefox), .suffixes = SUFFIXES(".firefox.json"), .has_one_value = true },
+	{ WRITTEN_BY(chrome), .suffixes = SUFFIXES(".trace.json"), .refuse = chrome__refuse,
+	  .needs_times = true },
+	{ .name = "html", .suffixes = SUFFIXES(".html") },
 };
+/* clang-format on */
 
 #define FORMAT_COUNT (sizeof(formats) / sizeof(*formats))
 
@@ -71,6 +77,11 @@ size_t out__default_type(struct profile *profile)
 	return 0;
 }
 
+const char *out__refuses(const struct out_format *format, const struct profile *profile)
+{
+	return format->refuse ? format->refuse(profile) : NULL;
+}
+
 int out__write(const struct out_format *format, struct profile *profile,
 	       const struct out_options *options, FILE *stream)
 {
@@ -80,5 +91,7 @@ int out__write(const struct out_format *format, struct profile *profile,
 		return -ENOMEM;
 	if (options->type >= profile__type_count(profile))
 		return -EINVAL;
+	if (out__refuses(format, profile))
+		return -ENOTSUP;
 	return format->write(profile, options, stream);
 }

@@ -27,6 +27,9 @@ struct out_format {
 	 * stream itself are the stream owner's to find. NULL: a format of a later version.
 	 */
 	int (*write)(struct profile *profile, const struct out_options *options, FILE *stream);
+	/* Why this profile cannot be had in this format; NULL: it can. NULL itself: any can. */
+	const char *(*refuse)(const struct profile *profile);
+	bool needs_times; /* end_timestamp_ns on the samples */
 };
 
 /* All formats, those of later versions last. NULL after the last one. */
@@ -45,15 +48,24 @@ size_t out__default_type(struct profile *profile);
 
 /*
  * Writes a profile whose sums are complete. 0 or -errno: -ENOMEM also if the profile had an
- * allocation fail (profile__failed()), -ENOTSUP for a format of a later version.
+ * allocation fail (profile__failed()), -ENOTSUP for a format of a later version or a profile that
+ * the format refuses.
  */
 int out__write(const struct out_format *format, struct profile *profile,
 	       const struct out_options *options, FILE *stream);
+
+/* Why this profile cannot be had in this format, as error text; NULL: it can. */
+const char *out__refuses(const struct out_format *format, const struct profile *profile);
 
 /* The formats of this version. */
 int pprof__write(struct profile *profile, const struct out_options *options, FILE *stream);
 int folded__write(struct profile *profile, const struct out_options *options, FILE *stream);
 int json__write(struct profile *profile, const struct out_options *options, FILE *stream);
 int text__write(struct profile *profile, const struct out_options *options, FILE *stream);
+int speedscope__write(struct profile *profile, const struct out_options *options, FILE *stream);
+int firefox__write(struct profile *profile, const struct out_options *options, FILE *stream);
+int chrome__write(struct profile *profile, const struct out_options *options, FILE *stream);
+const char *speedscope__refuse(const struct profile *profile);
+const char *chrome__refuse(const struct profile *profile);
 
 #endif

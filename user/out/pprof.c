@@ -4,8 +4,9 @@
  * the fields of both: so the file is a row of small Profile messages, each with one sample,
  * location, function or string, and memory does not grow with the number of samples.
  *
- * Ids and strings are numbered as they are met on the way from the first sample on: the same
- * samples give the same bytes, whatever else was interned and when.
+ * Samples come in the order of their stacks: gzip finds what is the same in neighbours, and the
+ * file is a third smaller. Ids and strings are numbered as they are met on the way from the first
+ * sample on: the same samples give the same bytes, whatever else was interned and when.
  */
 #include "out.h"
 
@@ -15,6 +16,8 @@
 #include <zlib.h>
 
 #include "pprof.pb-c.h"
+#include "stack_order.h"
+#include "threads.h"
 
 typedef Perftools__Profiles__Profile pprof_profile;
 
@@ -45,6 +48,7 @@ struct writer {
 	struct numbering strings;
 	struct numbering functions;
 	struct numbering frames;
+	uint32_t *rows;	      /* in the order in which they are written */
 	uint32_t empty_value; /* number of a second empty string, see label_text() */
 	const char **extras;  /* strings after the numbered ones */
 	uint32_t extra_count;
@@ -213,6 +217,92 @@ static void emit_types(struct writer *writer)
 	}
 }
 
+static int compare_texts(const struct profile *profile, uint32_t left, uint32_t right)
+{
+	if (left == right)
+		return 0;
+	return strcmp(profile__text(profile, left), profile__text(profile, right));
+}
+
+/* By what they say, not by their ids: the order must not depend on what was interned when. */
+static int compare_frames(const void *left, const void *right, void *context)
+{
+	const struct profile *profile = context;
+	const struct profile_frame *a = profile__frame_at(profile, *(const uint32_t *)left);
+	const struct profile_frame *b = profile__frame_at(profile, *(const uint32_t *)right);
+	const struct profile_function *of_a = profile__function_at(profile, a->function);
+	const struct profile_function *of_b = profile__function_at(profile, b->function);
+	int result = compare_texts(profile, of_a->name, of_b->name);
+
+	if (!result)
+		result = compare_texts(profile, of_a->file, of_b->file);
+	if (!result)
+		result = compare_texts(profile, of_a->system_name, of_b->system_name);
+	if (!result)
+		result = (of_a->start_line > of_b->start_line) -
+			 (of_a->start_line < of_b->start_line);
+	if (!result)
+		result = (a->line > b->line) - (a->line < b->line);
+	return result;
+}
+
+/* By frame id the place in that order; NULL: no memory. */
+static uint32_t *rank_frames(struct profile *profile)
+{
+	size_t count = profile__frame_count(profile);
+	uint32_t *sorted = calloc(count + 1, sizeof(*sorted));
+	uint32_t *ranks = calloc(count + 1, sizeof(*ranks));
+
+	if (!sorted || !ranks) {
+		free(sorted);
+		free(ranks);
+		return NULL;
+	}
+	for (uint32_t i = 0; i < count; i++)
+		sorted[i] = i;
+	qsort_r(sorted, count, sizeof(*sorted), compare_frames, profile);
+	for (uint32_t i = 0; i < count; i++)
+		ranks[sorted[i]] = i;
+	free(sorted);
+	return ranks;
+}
+
+/* Where rows have times they stay in their order, which is that of time. */
+static int order_rows(struct writer *writer)
+{
+	const struct profile *profile = writer->profile;
+	size_t count = profile__row_count(profile), at = 0;
+	struct stack_order order = { 0 };
+	uint32_t *firsts, *ranks;
+	int error = 0;
+
+	for (uint32_t i = 0; i < count; i++)
+		writer->rows[i] = i;
+	if (out_threads__has_times(profile))
+		return 0;
+	ranks = rank_frames(writer->profile);
+	firsts = calloc(profile__stack_count(profile) + 1, sizeof(*firsts));
+	if (!ranks || !firsts || stack_order__init(&order, profile, ranks)) {
+		error = -ENOMEM;
+		goto out;
+	}
+	for (size_t i = 0; i < count; i++)
+		firsts[profile__row(profile, i)->stack]++;
+	for (size_t i = 0; i < order.count; i++) {
+		uint32_t rows = firsts[order.entries[i].id];
+
+		firsts[order.entries[i].id] = (uint32_t)at;
+		at += rows;
+	}
+	for (uint32_t i = 0; i < count; i++)
+		writer->rows[firsts[profile__row(profile, i)->stack]++] = i;
+out:
+	free(ranks);
+	free(firsts);
+	stack_order__free(&order);
+	return error;
+}
+
 static size_t fill_labels(struct writer *writer, uint32_t label_set)
 {
 	struct profile_label_set set = profile__label_set_at(writer->profile, label_set);
@@ -236,7 +326,7 @@ static size_t fill_labels(struct writer *writer, uint32_t label_set)
 static void emit_samples(struct writer *writer)
 {
 	for (size_t i = 0; i < profile__row_count(writer->profile); i++) {
-		const struct profile_row *row = profile__row(writer->profile, i);
+		const struct profile_row *row = profile__row(writer->profile, writer->rows[i]);
 		struct profile_stack stack = profile__stack_at(writer->profile, row->stack);
 		Perftools__Profiles__Sample message = PERFTOOLS__PROFILES__SAMPLE__INIT;
 		Perftools__Profiles__Sample *messages[] = { &message };
@@ -387,10 +477,11 @@ static int writer__init(struct writer *writer, struct profile *profile)
 			labels = profile__label_set_at(profile, i).count;
 
 	writer->profile = profile;
+	writer->rows = calloc(profile__row_count(profile) + 1, sizeof(*writer->rows));
 	writer->locations = calloc(depth + 1, sizeof(*writer->locations));
 	writer->labels = calloc(labels + 1, sizeof(*writer->labels));
 	writer->label_pointers = calloc(labels + 1, sizeof(*writer->label_pointers));
-	if (!writer->locations || !writer->labels || !writer->label_pointers ||
+	if (!writer->rows || !writer->locations || !writer->labels || !writer->label_pointers ||
 	    numbering__init(&writer->strings, profile__string_count(profile)) ||
 	    numbering__init(&writer->functions, profile__function_count(profile)) ||
 	    numbering__init(&writer->frames, profile__frame_count(profile)))
@@ -403,6 +494,7 @@ static int writer__init(struct writer *writer, struct profile *profile)
 static void writer__free(struct writer *writer)
 {
 	free(writer->packed);
+	free(writer->rows);
 	free(writer->locations);
 	free(writer->labels);
 	free(writer->label_pointers);
@@ -429,6 +521,9 @@ int pprof__write(struct profile *profile, const struct out_options *options, FIL
 	error = writer__init(&writer, profile);
 	if (!error)
 		error = sink__new(stream, wants_gzip(options->path), &writer.sink);
+	if (error)
+		goto out;
+	error = order_rows(&writer);
 	if (error)
 		goto out;
 	emit_types(&writer);

@@ -31,7 +31,7 @@ int reader__fail_memory(struct reader *reader)
 /* Calls handle for every field with this number, in the order of the file. */
 int reader__each(struct reader *reader, enum reader_field number, reader_handler *handle)
 {
-	struct wire wire = { reader->bytes, reader->bytes + reader->length };
+	struct wire wire = reader->spans[number];
 	struct wire_field field;
 	int error;
 
@@ -98,14 +98,16 @@ static int count_fields(struct reader *reader)
 	struct wire_field field;
 	int more;
 
-	while ((more = wire__next(&wire, &field)) > 0) {
+	for (const uint8_t *at = wire.at; (more = wire__next(&wire, &field)) > 0; at = wire.at) {
 		if (!has_right_type(&field))
 			return reader__fail(reader, -EBADMSG,
 					    "not a pprof profile: field %" PRIu32 " is malformed",
 					    field.number);
 		if (field.number >= FIELD_COUNT)
 			continue;
-		reader->counts[field.number]++;
+		if (!reader->counts[field.number]++)
+			reader->spans[field.number].at = at;
+		reader->spans[field.number].end = wire.at;
 		if (field.type == WIRE_VARINT)
 			reader->numbers[field.number] = (int64_t)field.value;
 		if (field.number == FIELD_PERIOD_TYPE)
@@ -316,12 +318,13 @@ static void reader__free(struct reader *reader)
 	free(reader->functions.entries);
 	free(reader->locations.entries);
 	free(reader->location_frames);
+	free(reader->sample_locations);
 	free(reader->stack);
 	free(reader);
 }
 
-static int read_unpacked(const uint8_t *bytes, size_t length, struct profile **ret_profile,
-			 char *why)
+static int read_unpacked(const uint8_t *bytes, size_t length, bool owns_bytes,
+			 struct profile **ret_profile, char *why)
 {
 	struct reader *reader = calloc(1, sizeof(*reader));
 	int error;
@@ -332,6 +335,7 @@ static int read_unpacked(const uint8_t *bytes, size_t length, struct profile **r
 	}
 	reader->bytes = bytes;
 	reader->length = length;
+	reader->owns_bytes = owns_bytes;
 	reader->why = why;
 	error = read_profile(reader);
 	if (error)
@@ -355,11 +359,11 @@ int pprof_read__bytes(const void *bytes, size_t length, struct profile **ret_pro
 		return -EBADMSG;
 	}
 	if (length < 2 || file[0] != 0x1f || file[1] != 0x8b)
-		return read_unpacked(file, length, ret_profile, ret_why);
+		return read_unpacked(file, length, false, ret_profile, ret_why);
 	error = pprof_bytes__gunzip(file, length, &unpacked, &unpacked_length, ret_why);
 	if (error)
 		return error;
-	error = read_unpacked(unpacked, unpacked_length, ret_profile, ret_why);
+	error = read_unpacked(unpacked, unpacked_length, true, ret_profile, ret_why);
 	free(unpacked);
 	return error;
 }

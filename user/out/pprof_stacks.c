@@ -226,30 +226,25 @@ out:
 
 /* ---- samples ---- */
 
-static int read_stack(struct reader *reader, const Perftools__Profiles__Sample *message,
-		      uint32_t *ret_stack)
+const struct reader_entry *reader__location(struct reader *reader, uint64_t id)
+{
+	return table__find(reader, &reader->locations, id);
+}
+
+static int read_stack(struct reader *reader, uint32_t *ret_stack)
 {
 	size_t known = profile__stack_count(reader->profile);
-	size_t depth = 0;
+	const uint32_t *frames;
+	size_t depth;
 	uint32_t stack;
+	int error = reader__stack(reader, &frames, &depth);
 
-	for (size_t i = 0; i < message->n_location_id; i++) {
-		const struct reader_entry *location =
-			table__find(reader, &reader->locations, message->location_id[i]);
-
-		if (!location)
-			return -EBADMSG;
-		if (location->count > READER_MAX_STACK - depth)
-			return reader__fail(reader, -EFBIG, "a stack has more than %d frames",
-					    READER_MAX_STACK);
-		memcpy(&reader->stack[depth], &reader->location_frames[location->first],
-		       location->count * sizeof(*reader->stack));
-		depth += location->count;
-	}
+	if (error)
+		return error;
 	reader->expanded += depth;
 	if (reader->expanded > EXPANSION * (uint64_t)reader->length + EXPANSION_START)
 		return reader__fail(reader, -EFBIG, "its stacks are too large for its size");
-	stack = profile__stack(reader->profile, reader->stack, depth);
+	stack = profile__stack(reader->profile, frames, depth);
 	if (stack == PROFILE_NONE)
 		return reader__fail_memory(reader);
 	if (profile__stack_count(reader->profile) > known)
@@ -260,74 +255,61 @@ static int read_stack(struct reader *reader, const Perftools__Profiles__Sample *
 	return 0;
 }
 
-static int read_label(struct reader *reader, const Perftools__Profiles__Label *message,
+static int read_label(struct reader *reader, const struct reader_label *from,
 		      struct profile_label *label)
 {
-	int error = reader__string(reader, message->key, &label->key);
+	int error = reader__string(reader, from->key, &label->key);
 
 	label->text = PROFILE_NONE;
 	label->unit = PROFILE_NONE;
-	label->number = message->num;
-	if (!error && message->str)
-		error = reader__string(reader, message->str, &label->text);
-	else if (!error && message->num_unit)
-		error = reader__string(reader, message->num_unit, &label->unit);
+	label->number = from->number;
+	if (!error && from->text)
+		error = reader__string(reader, from->text, &label->text);
+	else if (!error && from->unit)
+		error = reader__string(reader, from->unit, &label->unit);
 	return error;
 }
 
-static int read_labels(struct reader *reader, const Perftools__Profiles__Sample *message,
-		       uint32_t *ret_label_set)
+static int read_labels(struct reader *reader, uint32_t *ret_label_set)
 {
+	const struct reader_sample *sample = &reader->sample;
 	struct profile_label labels[READER_MAX_LABELS];
 	uint32_t label_set;
 	int error;
 
-	if (message->n_label > READER_MAX_LABELS)
-		return reader__fail(reader, -EFBIG, "a sample has more than %d labels",
-				    READER_MAX_LABELS);
-	for (size_t i = 0; i < message->n_label; i++) {
-		error = read_label(reader, message->label[i], &labels[i]);
+	for (size_t i = 0; i < sample->label_count; i++) {
+		error = read_label(reader, &sample->labels[i], &labels[i]);
 		if (error)
 			return error;
 	}
-	label_set = profile__label_set(reader->profile, labels, message->n_label);
+	label_set = profile__label_set(reader->profile, labels, sample->label_count);
 	if (label_set == PROFILE_NONE)
 		return reader__fail_memory(reader);
 	*ret_label_set = label_set;
 	return 0;
 }
 
-static int add_sample(struct reader *reader, const Perftools__Profiles__Sample *message)
+static int read_sample(struct reader *reader, const struct wire_field *field)
 {
 	size_t types = profile__type_count(reader->profile);
 	uint32_t stack = PROFILE_NONE, label_set = PROFILE_NONE;
-	int error;
+	int error = reader__parse_sample(reader, field);
 
-	if (message->n_value != types)
-		return reader__fail(reader, -EBADMSG, "a sample has %zu values for %zu types",
-				    message->n_value, types);
-	error = read_stack(reader, message, &stack);
-	if (!error)
-		error = read_labels(reader, message, &label_set);
 	if (error)
 		return error;
-	error = profile__add(reader->profile, stack, label_set, message->value);
+	if (reader->sample.value_count != types)
+		return reader__fail(reader, -EBADMSG, "a sample has %zu values for %zu types",
+				    reader->sample.value_count, types);
+	error = read_stack(reader, &stack);
+	if (!error)
+		error = read_labels(reader, &label_set);
+	if (error)
+		return error;
+	reader__give_back(reader, field);
+	error = profile__add(reader->profile, stack, label_set, reader->sample.values);
 	if (error == -EOVERFLOW)
 		return reader__fail(reader, -EFBIG, "its values are too large to be summed up");
 	return error ? reader__fail_memory(reader) : 0;
-}
-
-static int read_sample(struct reader *reader, const struct wire_field *field)
-{
-	Perftools__Profiles__Sample *message;
-	int error;
-
-	message = perftools__profiles__sample__unpack(NULL, field->length, field->bytes);
-	if (!message)
-		return reader__fail(reader, -EBADMSG, "a sample is malformed");
-	error = add_sample(reader, message);
-	perftools__profiles__sample__free_unpacked(message, NULL);
-	return error;
 }
 
 static int read_table(struct reader *reader, struct reader_table *table, const char *what,
@@ -347,7 +329,8 @@ int reader__read_samples(struct reader *reader)
 	int error;
 
 	reader->stack = malloc(READER_MAX_STACK * sizeof(*reader->stack));
-	if (!reader->stack)
+	reader->sample_locations = malloc(READER_MAX_STACK * sizeof(*reader->sample_locations));
+	if (!reader->stack || !reader->sample_locations)
 		return reader__fail_memory(reader);
 	error = read_table(reader, &reader->mappings, "mapping", FIELD_MAPPING, read_mapping);
 	if (!error)
@@ -356,6 +339,7 @@ int reader__read_samples(struct reader *reader)
 	if (!error)
 		error = read_table(reader, &reader->locations, "location", FIELD_LOCATION,
 				   read_location);
+	reader->has_single_frames = reader->location_frame_count == reader->locations.count;
 	if (!error)
 		error = reader__each(reader, FIELD_SAMPLE, read_sample);
 	return error;
