@@ -45,8 +45,8 @@ struct thread_state {
 	u32 tid_inside;	 /* in its own pid namespace */
 	u32 has_ended;	 /* it said its last word */
 	u32 tgid, tid;	 /* see bpf/pid.h */
-	u32 is_taken;	 /* by who sets it up: several may find it missing at once */
-	u32 is_started;	 /* it is set up */
+	u64 is_taken;	 /* by who sets it up: several may find it missing at once */
+	u64 is_started;	 /* it is set up */
 
 	/* A step of the collector that it is in (gc.h). */
 	u32 in_gc;

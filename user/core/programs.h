@@ -15,8 +15,8 @@
 struct programs;
 
 struct programs_ticks {
-	uint64_t all;	  /* entries of the timer program, but those that hit an idle CPU */
-	uint64_t due;	  /* those that the time calls for in which CPUs were not idle */
+	uint64_t all; /* entries of the timer program, but those that hit an idle CPU */
+	uint64_t due; /* those that the time calls for in which CPUs were not idle */
 };
 
 /*
