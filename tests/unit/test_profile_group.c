@@ -342,6 +342,8 @@ static void gems_by_path(void **state)
 		{ "/usr/share/rubygems-integration/all/gems/rake-13.0.6/lib/rake.rb", "rake" },
 		{ "/usr/lib/ruby/vendor_ruby/rubygems/version.rb", "rubygems" },
 		{ "/usr/lib/ruby/vendor_ruby/json.rb", "json" },
+		{ "/usr/lib/ruby/gems/3.1.0/specifications/default/json-2.6.1.gemspec",
+		  "rubygems" },
 		{ "<internal:/usr/lib/ruby/vendor_ruby/rubygems/core_ext/kernel_require.rb>",
 		  "rubygems" },
 		{ "/usr/lib/ruby/vendor_ruby/3.1.0/x.rb", GEM_NAME_STDLIB },

@@ -249,13 +249,17 @@ static void text_is_a_table_by_self(void **state)
 	text = written(profile, "text", &by_time);
 	assert_string_equal(
 		text,
-		"recorded    2023-11-14 22:13:20 +0000, for 5.00 s, every 10.10 ms of cpu-time\n"
+		"recorded    2023-11-14 22:13:20 +0000, for 5.00 s, at 99 Hz\n"
+		"command     rbprof-bpf record -p 1234\n"
 		"executable  /usr/bin/ruby3.1\n"
-		"processes   ruby (1234) 100.0%\n"
-		"comment     rbprof-bpf record -p 1234\n"
+		"process     ruby (1234) 100.0%\n"
 		"comment     linux 6.1.0\n"
-		"total       101 cpu-samples, 1.00 s cpu-time\n"
-		"shown       cpu-time\n"
+		"total       1.00 s cpu-time (0.20 cpus), 101 cpu-samples\n"
+		"\n"
+		"hottest path by cpu-time\n"
+		" 100.0%  <main>        /app/main.rb:1\n"
+		" 100.0%  Foo::Bar.baz  /app/bar.rb:10\n"
+		"  71.0%  Integer#<=>   <cfunc>\n"
 		"\n"
 		"     self   self%      total  total%  function               file\n"
 		"710.00 ms   71.0%  710.00 ms   71.0%  Integer#<=>            <cfunc>\n"
@@ -324,12 +328,12 @@ static void text_says_what_it_leaves_out(void **state)
 	(void)state;
 	assert_non_null(strstr(text, "Integer#<=>"));
 	assert_null(strstr(text, "block in"));
-	assert_non_null(strstr(text, "3 more functions"));
+	assert_non_null(strstr(text, "3 more, all of them"));
 	free(text);
 	for (int i = 0; i < 30; i++)
 		profile__comment(profile, "again");
 	text = written(profile, "text", &options);
-	assert_non_null(strstr(text, "(12 more, see -f json)"));
+	assert_non_null(strstr(text, "(11 more, see -f json)"));
 	free(text);
 	profile__free(profile);
 }

@@ -24,6 +24,13 @@ static bool starts_with(struct part text, const char *start)
 	return text.length >= strlen(start) && !memcmp(text.at, start, strlen(start));
 }
 
+static bool ends_with(struct part text, const char *end)
+{
+	size_t length = strlen(end);
+
+	return text.length >= length && !memcmp(text.at + text.length - length, end, length);
+}
+
 /* What follows the last `folder` ("/gems/") in the path; at NULL: it is not there. */
 static struct part after_last(struct part path, const char *folder)
 {
@@ -94,7 +101,7 @@ static struct part vendored(struct part path)
 {
 	struct part name = first_component(path);
 
-	if (name.length > 3 && !memcmp(name.at + name.length - 3, ".rb", 3))
+	if (name.length > 3 && ends_with(name, ".rb"))
 		name.length -= 3;
 	return name;
 }
@@ -140,6 +147,9 @@ size_t gem_name__of(const char *path, size_t length, const char **ret_name)
 		whole.length = (size_t)(rest.at - path) - strlen("/gems/");
 	}
 	whole.length = length;
+	/* Evaluated when gems are looked for; these lie in no gem. */
+	if (after_last(whole, "/specifications/").at && ends_with(whole, ".gemspec"))
+		return name_of_constant("rubygems", ret_name);
 	rest = after_last(whole, "/vendor_ruby/");
 	if (rest.at && rest.length && *rest.at != '/') {
 		/* A folder a release of Ruby, for extensions. */

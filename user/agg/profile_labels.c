@@ -178,9 +178,11 @@ out:
 
 const struct profile_label *profile_labels__of(struct profile_label_set set, uint32_t key)
 {
+	const struct profile_label *labels = set.labels;
+
 	for (uint32_t i = 0; i < set.count; i++)
-		if (set.labels[i].key == key)
-			return &set.labels[i];
+		if (labels[i].key == key)
+			return labels + i;
 	return NULL;
 }
 

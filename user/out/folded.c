@@ -7,20 +7,24 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "diff.h"
 #include "escape.h"
+
+#define FOLDED_MAX_VALUES 2
 
 struct folder {
 	const struct profile *profile;
 	uint32_t *names; /* by frame id: string id of the function's name */
 	char **escaped;	 /* by string id, made when first used */
-	int64_t *sums;	 /* by stack id */
+	int64_t *sums;	 /* by stack id; of a second value behind those of the first */
 	uint32_t *order; /* stack ids, by their names */
 };
 
-static int folder__init(struct folder *folder, const struct profile *profile)
+static int folder__init(struct folder *folder, const struct profile *profile, size_t values)
 {
 	size_t frames = profile__frame_count(profile);
 	size_t stacks = profile__stack_count(profile);
@@ -28,7 +32,7 @@ static int folder__init(struct folder *folder, const struct profile *profile)
 	folder->profile = profile;
 	folder->names = calloc(frames + 1, sizeof(*folder->names));
 	folder->escaped = calloc(profile__string_count(profile) + 1, sizeof(*folder->escaped));
-	folder->sums = calloc(stacks + 1, sizeof(*folder->sums));
+	folder->sums = calloc(values * stacks + 1, sizeof(*folder->sums));
 	folder->order = calloc(stacks + 1, sizeof(*folder->order));
 	if (!folder->names || !folder->escaped || !folder->sums || !folder->order)
 		return -ENOMEM;
@@ -81,7 +85,7 @@ static const char *escaped_name(struct folder *folder, uint32_t name)
 	return folder->escaped[name];
 }
 
-static int write_line(struct folder *folder, uint32_t id, int64_t value, FILE *stream)
+static int write_stack(struct folder *folder, uint32_t id, FILE *stream)
 {
 	struct profile_stack stack = profile__stack_at(folder->profile, id);
 
@@ -96,41 +100,84 @@ static int write_line(struct folder *folder, uint32_t id, int64_t value, FILE *s
 		if (i)
 			putc(';', stream);
 	}
-	fprintf(stream, " %" PRId64 "\n", value);
 	return 0;
+}
+
+/* Stacks in which any value is not 0, by their names. */
+static uint32_t order_stacks(struct folder *folder, size_t values)
+{
+	size_t stacks = profile__stack_count(folder->profile);
+	uint32_t used = 0;
+
+	for (uint32_t i = 0; i < stacks; i++) {
+		bool is_used = false;
+
+		for (size_t j = 0; j < values; j++)
+			is_used |= folder->sums[j * stacks + i] != 0;
+		if (is_used)
+			folder->order[used++] = i;
+	}
+	qsort_r(folder->order, used, sizeof(*folder->order), compare_stacks, folder);
+	return used;
+}
+
+/* Stacks that differ only in lines or files come one after the other. */
+static int write_lines(struct folder *folder, size_t values, FILE *stream)
+{
+	size_t stacks = profile__stack_count(folder->profile);
+	uint32_t used = order_stacks(folder, values);
+	int error = 0;
+
+	for (uint32_t i = 0, next; i < used && !error; i = next) {
+		int64_t sums[FOLDED_MAX_VALUES] = { 0 };
+		bool is_used = false;
+
+		for (next = i; next < used; next++) {
+			if (compare_stacks(&folder->order[i], &folder->order[next], folder))
+				break;
+			for (size_t j = 0; j < values; j++)
+				sums[j] += folder->sums[j * stacks + folder->order[next]];
+		}
+		for (size_t j = 0; j < values; j++)
+			is_used |= sums[j] != 0;
+		if (!is_used)
+			continue;
+		error = write_stack(folder, folder->order[i], stream);
+		for (size_t j = 0; j < values; j++)
+			fprintf(stream, " %" PRId64, sums[j]);
+		putc('\n', stream);
+	}
+	return error;
+}
+
+static int write_values(const struct profile *profile, const size_t *types, size_t values,
+			FILE *stream)
+{
+	size_t stacks = profile__stack_count(profile);
+	struct folder folder = { 0 };
+	int error = folder__init(&folder, profile, values);
+
+	for (size_t i = 0; !error && i < profile__row_count(profile); i++) {
+		const struct profile_row *row = profile__row(profile, i);
+
+		for (size_t j = 0; j < values; j++)
+			folder.sums[j * stacks + row->stack] += row->values[types[j]];
+	}
+	if (!error)
+		error = write_lines(&folder, values, stream);
+	folder__free(&folder);
+	return error;
 }
 
 int folded__write(struct profile *profile, const struct out_options *options, FILE *stream)
 {
-	struct folder folder = { 0 };
-	uint32_t used = 0;
-	int error = folder__init(&folder, profile);
+	return write_values(profile, &options->type, 1, stream);
+}
 
-	if (error)
-		goto out;
-	for (size_t i = 0; i < profile__row_count(profile); i++) {
-		const struct profile_row *row = profile__row(profile, i);
+int diff__folded(const struct diff *diff, const struct out_options *options, FILE *stream)
+{
+	static const size_t types[] = { PROFILE_DIFF_BASE, PROFILE_DIFF_HEAD };
 
-		folder.sums[row->stack] += row->values[options->type];
-	}
-	for (uint32_t i = 0; i < profile__stack_count(profile); i++)
-		if (folder.sums[i])
-			folder.order[used++] = i;
-	qsort_r(folder.order, used, sizeof(*folder.order), compare_stacks, &folder);
-
-	for (uint32_t i = 0, next; i < used && !error; i = next) {
-		int64_t value = 0;
-
-		/* Stacks that differ only in lines or files come one after the other. */
-		for (next = i; next < used; next++) {
-			if (compare_stacks(&folder.order[i], &folder.order[next], &folder))
-				break;
-			value += folder.sums[folder.order[next]];
-		}
-		if (value)
-			error = write_line(&folder, folder.order[i], value, stream);
-	}
-out:
-	folder__free(&folder);
-	return error;
+	(void)options;
+	return write_values(diff->both, types, 2, stream);
 }
