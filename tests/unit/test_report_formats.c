@@ -270,6 +270,54 @@ static void text_is_a_table_by_self(void **state)
 	profile__free(profile);
 }
 
+static void add_wait(struct profile *profile, const char *state, const char *holder, int64_t ns)
+{
+	uint32_t frame = sample_frame(profile, "work", "/app/a.rb", 1, 1);
+	struct profile_label labels[] = {
+		sample_text(profile, "state", state),
+		sample_text(profile, "thread id", "7 (-1)"),
+		sample_text(profile, "gvl holder", holder),
+	};
+
+	assert_int_equal(profile__add(profile, profile__stack(profile, &frame, 1),
+				      profile__label_set(profile, labels, holder[0] ? 3 : 2), &ns),
+			 0);
+}
+
+static void text_tells_what_threads_waited_for(void **state)
+{
+	static const struct profile_type type = { "wall-time", "nanoseconds" };
+	struct out_options options = { .color = true };
+	struct profile *profile;
+	char *text;
+
+	(void)state;
+	assert_int_equal(profile__new(&type, 1, &profile), 0);
+	add_wait(profile, "had cpu", "", 940);
+	add_wait(profile, "waiting for cpu", "", 50);
+	add_wait(profile, "throttled", "", 10);
+	add_wait(profile, "waiting for gvl", "worker 1", 75);
+	add_wait(profile, "waiting for gvl", "worker 2", 25);
+	profile__comment(profile, "samples lost, ring buffer full: 3");
+	profile__comment(profile, "ticks: 100 fired, 97 taken, 3 lost");
+	text = written(profile, "text", &options);
+	assert_non_null(strstr(text, "wall-time of 1 thread\x1b"));
+	assert_non_null(strstr(text,
+			       "    100 ns    9.1%  waiting for gvl       held by worker 1 75%, "
+			       "worker 2 25%\n"));
+	assert_non_null(strstr(text, "\x1b[1;33m     50 ns    4.5%  waiting for cpu       ! "));
+	assert_non_null(strstr(text, "\x1b[1;33m     10 ns    0.9%  throttled             ! "));
+	assert_non_null(strstr(text, "\x1b[1;33msamples lost, ring buffer full: 3\x1b[0m\n"));
+	assert_non_null(strstr(text, "\x1b[1;33m97 taken, 3 lost (3.0%)"));
+	free(text);
+	/* Little of it is no matter. */
+	add_wait(profile, "had cpu", "", 1000);
+	text = written(profile, "text", &options);
+	assert_non_null(strstr(text, "\n     50 ns    2.4%  waiting for cpu\n"));
+	free(text);
+	profile__free(profile);
+}
+
 static void text_fits_the_terminal(void **state)
 {
 	struct profile *profile = sample_new();
@@ -442,6 +490,7 @@ int main(void)
 		cmocka_unit_test(json_has_the_promised_fields),
 		cmocka_unit_test(json_adds_labels_that_look_alike),
 		cmocka_unit_test(text_is_a_table_by_self),
+		cmocka_unit_test(text_tells_what_threads_waited_for),
 		cmocka_unit_test(text_fits_the_terminal),
 		cmocka_unit_test(text_is_harmless),
 		cmocka_unit_test(text_says_what_it_leaves_out),

@@ -13,7 +13,8 @@ struct maker {
 	struct profile *to;
 	unsigned char *in; /* by function id of to */
 	uint32_t *moved;   /* by function id of to: BASE's that is HEAD's; else itself */
-	size_t room;	   /* functions that both have space for */
+	uint32_t *frames;  /* by function id of to: the frame of what it has become */
+	size_t room;	   /* functions that all three have space for */
 	uint32_t labels;   /* the empty set */
 	uint32_t *scratch;
 	size_t scratch_room;
@@ -114,13 +115,18 @@ static int match_functions(struct maker *maker, const struct side *base, const s
 	maker->room = profile__function_count(maker->to);
 	maker->in = calloc(maker->room + 1, sizeof(*maker->in));
 	maker->moved = calloc(maker->room + 1, sizeof(*maker->moved));
-	if (!maker->in || !maker->moved)
+	maker->frames = calloc(maker->room + 1, sizeof(*maker->frames));
+	if (!maker->in || !maker->moved || !maker->frames)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < maker->room; i++)
 		maker->moved[i] = i;
 	mark(maker, base, IN_BASE);
 	mark(maker, head, IN_HEAD);
-	return match_moved(maker);
+	if (match_moved(maker))
+		return -ENOMEM;
+	for (uint32_t i = 0; i < maker->room; i++)
+		maker->frames[i] = profile__frame(maker->to, maker->moved[i], 0);
+	return 0;
 }
 
 static uint32_t stack_of(struct maker *maker, struct side *side, uint32_t id)
@@ -140,8 +146,7 @@ static uint32_t stack_of(struct maker *maker, struct side *side, uint32_t id)
 	for (uint32_t i = 0; i < stack.count; i++) {
 		uint32_t function = profile__frame_at(side->from, stack.frames[i])->function;
 
-		maker->scratch[i] =
-			profile__frame(maker->to, maker->moved[side->functions[function]], 0);
+		maker->scratch[i] = maker->frames[side->functions[function]];
 	}
 	return side->stacks[id] = profile__stack(maker->to, maker->scratch, stack.count);
 }
@@ -218,6 +223,7 @@ int profile_diff__new(const struct profile_diff *diff, struct profile **ret_prof
 	side__free(&head);
 	free(maker.in);
 	free(maker.moved);
+	free(maker.frames);
 	free(maker.scratch);
 	if (error)
 		profile__free(maker.to);

@@ -11,6 +11,8 @@
 /* Of a longer path the beginning and the end are shown. */
 #define MAX_STEPS   14
 #define FIRST_STEPS 4
+/* What takes less is no path that anybody would follow. */
+#define COLD_PERCENT 1
 
 struct step {
 	uint32_t function;
@@ -175,6 +177,8 @@ int text__hottest_path(const struct text *text)
 	int error = walk__init(&walk, text->profile, text->options->type);
 
 	while (!error && next_step(&walk, walk.step_count, &walk.steps[walk.step_count])) {
+		if (text__percent(walk.steps[walk.step_count].sum, text->sum) < COLD_PERCENT)
+			break;
 		keep_rows(&walk, walk.step_count, walk.steps[walk.step_count].function);
 		walk.step_count++;
 	}

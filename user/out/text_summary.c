@@ -215,6 +215,15 @@ static size_t thread_count(const struct profile *profile, size_t type)
 	return count;
 }
 
+/* Other profilers may not say which thread a sample is of. */
+static void print_title(const struct text *text, const char *type, size_t threads)
+{
+	fprintf(text->stream, "\n%s%s", text__color(text, TEXT_BOLD), type);
+	if (threads)
+		fprintf(text->stream, " of %zu thread%s", threads, threads == 1 ? "" : "s");
+	fprintf(text->stream, "%s\n", text__plain(text));
+}
+
 int text__states(const struct text *text)
 {
 	int index = profile__type_index(text->profile, "wall-time");
@@ -229,9 +238,7 @@ int text__states(const struct text *text)
 		return error;
 	threads = thread_count(text->profile, type);
 	if (states.count)
-		fprintf(text->stream, "\n%s%s of %zu thread%s%s\n", text__color(text, TEXT_BOLD),
-			profile__type(text->profile, type)->type, threads, threads == 1 ? "" : "s",
-			text__plain(text));
+		print_title(text, profile__type(text->profile, type)->type, threads);
 	for (size_t i = 0; i < states.count && i < MAX_SHOWN && !error; i++)
 		error = print_state(text, &states, type, states.order[i]);
 	shares__free(&states);
