@@ -10,6 +10,7 @@ enum cmd_status {
 	CMD_DONE = 0,
 	CMD_USAGE = 2,		  /* wrong usage */
 	CMD_UNABLE = 3,		  /* this host, process or user cannot profile */
+	CMD_INCOMPATIBLE = 4,	  /* what is compared does not go together */
 	CMD_FILE = 5,		  /* a file cannot be read, is corrupt or cannot be written */
 	CMD_NOT_EXECUTABLE = 126, /* COMMAND */
 	CMD_NOT_FOUND = 127,	  /* COMMAND */
@@ -20,6 +21,7 @@ int cmd_record(int argc, char **argv);
 int cmd_dump(int argc, char **argv);
 int cmd_ps(int argc, char **argv);
 int cmd_report(int argc, char **argv);
+int cmd_diff(int argc, char **argv);
 int cmd_state(int argc, char **argv);
 int cmd_doctor(int argc, char **argv);
 

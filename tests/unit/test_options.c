@@ -325,6 +325,13 @@ static void test_other_commands(void **state)
 
 	refuse("report", "no file");
 	refuse("report a b", "more than one file");
+	refuse("report a --focus x", "bad --focus 'x': give LABEL=GLOB");
+	refuse("report a --ignore =x", "bad --ignore '=x'");
+	refuse("report a --by=", "empty --by");
+	refuse("diff", "no files given");
+	refuse("diff a", "one file is no comparison");
+	refuse("diff a b c", "more than two files");
+	refuse("diff a b -f html", "not in this version");
 	refuse("state x", "bad pid");
 	refuse("state 1 2", "more than one pid");
 	refuse("dump 12", "-p 12");

@@ -199,21 +199,45 @@ static void wrong_usage_is_2(void **state)
 	expect_error(RUN("sample.pb.gz", "-o", ""), CMD_USAGE, "empty file name");
 }
 
+static void a_part_is_shown_by_what_is_asked_for(void **state)
+{
+	(void)state;
+	assert_int_equal(RUN("sample.pb.gz", "--by", "thread"), CMD_DONE);
+	assert_non_null(strstr(out, "910.00 ms   91.0%  main         78% Integer#<=>\n"));
+	assert_non_null(strstr(out, "90.00 ms    9.0%  (empty)      100% Foo::Bar.baz\n"));
+	assert_int_equal(RUN("sample.pb.gz", "--by=pid", "-f", "folded"), CMD_DONE);
+	assert_non_null(strstr(out, "1234;<main>;Foo::Bar.baz 90000000\n"));
+	assert_int_equal(RUN("sample.pb.gz", "--by", "gem"), CMD_DONE);
+	assert_non_null(strstr(out, "1.00 s  100.0%  1.00 s  100.0%  (application)\n"));
+	assert_int_equal(RUN("sample.pb.gz", "--focus", "thread=m*", "-f", "json"), CMD_DONE);
+	assert_non_null(strstr(out, "\"cpu-samples\": 91"));
+	assert_int_equal(RUN("sample.pb.gz", "--lines"), CMD_DONE);
+	assert_non_null(strstr(out, "/app/main.rb:41\n"));
+	assert_int_equal(RUN("sample.pb.gz", "--lines", "-f", "folded", "--ignore", "thread=main"),
+			 CMD_DONE);
+	assert_string_equal(out,
+			    "<main> (/app/main.rb:40);Foo::Bar.baz (/app/bar.rb:12) 90000000\n");
+	assert_int_equal(RUN("sample.pb.gz", "--focus", "thread=nobody"), CMD_DONE);
+	assert_non_null(strstr(out, "the profile is empty"));
+	assert_non_null(strstr(err, "no sample fits"));
+
+	expect_error(RUN("sample.pb.gz", "--by", "colour"), CMD_USAGE,
+		     "no label 'colour' in this profile: it has pid, process, thread");
+	expect_error(RUN("sample.pb.gz", "--focus", "state=x"), CMD_USAGE, "no label 'state'");
+	expect_error(RUN("sample.pb.gz", "--ignore", "state=x"), CMD_USAGE, "no label 'state'");
+	expect_error(RUN("sample.pb.gz", "--focus", "thread"), CMD_USAGE, "give LABEL=GLOB");
+	expect_error(RUN("sample.pb.gz", "--by", ""), CMD_USAGE, "empty --by");
+}
+
 static void what_comes_later_is_refused(void **state)
 {
 	(void)state;
 	expect_error(RUN("sample.pb.gz", "-f", "html"), CMD_USAGE, "not in this version");
 	expect_error(RUN("sample.pb.gz", "-o", "x.html"), CMD_USAGE, "not in this version");
-	expect_error(RUN("sample.pb.gz", "--by", "process"), CMD_USAGE, "not in this version");
-	expect_error(RUN("sample.pb.gz", "--focus", "a=b"), CMD_USAGE, "not in this version");
-	expect_error(RUN("sample.pb.gz", "--ignore", "a=b"), CMD_USAGE, "not in this version");
-	expect_error(RUN("sample.pb.gz", "--lines"), CMD_USAGE, "not in this version");
 	assert_int_equal(access("x.html", F_OK), -1);
 
 	assert_int_equal(RUN("--help"), CMD_DONE);
 	assert_non_null(strstr(out, "--value"));
-	assert_null(strstr(out, "--by"));
-	assert_null(strstr(out, "--lines"));
 	assert_null(strstr(out, "html"));
 }
 
@@ -310,6 +334,7 @@ int main(void)
 		cmocka_unit_test(format_and_value_are_as_asked),
 		cmocka_unit_test(the_suffix_of_the_output_names_the_format),
 		cmocka_unit_test(wrong_usage_is_2),
+		cmocka_unit_test(a_part_is_shown_by_what_is_asked_for),
 		cmocka_unit_test(what_comes_later_is_refused),
 		cmocka_unit_test(what_has_no_times_is_no_trace),
 		cmocka_unit_test(an_input_that_is_no_profile_is_5),

@@ -249,19 +249,71 @@ static void text_is_a_table_by_self(void **state)
 	text = written(profile, "text", &by_time);
 	assert_string_equal(
 		text,
-		"recorded    2023-11-14 22:13:20 +0000, for 5.00 s, every 10.10 ms of cpu-time\n"
+		"recorded    2023-11-14 22:13:20 +0000, for 5.00 s, at 99 Hz\n"
+		"command     rbprof-bpf record -p 1234\n"
 		"executable  /usr/bin/ruby3.1\n"
-		"processes   ruby (1234) 100.0%\n"
-		"comment     rbprof-bpf record -p 1234\n"
+		"process     ruby (1234) 100.0%\n"
 		"comment     linux 6.1.0\n"
-		"total       101 cpu-samples, 1.00 s cpu-time\n"
-		"shown       cpu-time\n"
+		"total       1.00 s cpu-time (0.20 cpus), 101 cpu-samples\n"
+		"\n"
+		"hottest path by cpu-time\n"
+		" 100.0%  <main>        /app/main.rb:1\n"
+		" 100.0%  Foo::Bar.baz  /app/bar.rb:10\n"
+		"  71.0%  Integer#<=>   <cfunc>\n"
 		"\n"
 		"     self   self%      total  total%  function               file\n"
 		"710.00 ms   71.0%  710.00 ms   71.0%  Integer#<=>            <cfunc>\n"
 		"290.00 ms   29.0%     1.00 s  100.0%  Foo::Bar.baz           /app/bar.rb:10\n"
 		"        0    0.0%     1.00 s  100.0%  <main>                 /app/main.rb:1\n"
 		"        0    0.0%  200.00 ms   20.0%  block in Foo::Bar.baz  /app/bar.rb:11\n");
+	free(text);
+	profile__free(profile);
+}
+
+static void add_wait(struct profile *profile, const char *state, const char *holder, int64_t ns)
+{
+	uint32_t frame = sample_frame(profile, "work", "/app/a.rb", 1, 1);
+	struct profile_label labels[] = {
+		sample_text(profile, "state", state),
+		sample_text(profile, "thread id", "7 (-1)"),
+		sample_text(profile, "gvl holder", holder),
+	};
+
+	assert_int_equal(profile__add(profile, profile__stack(profile, &frame, 1),
+				      profile__label_set(profile, labels, holder[0] ? 3 : 2), &ns),
+			 0);
+}
+
+static void text_tells_what_threads_waited_for(void **state)
+{
+	static const struct profile_type type = { "wall-time", "nanoseconds" };
+	struct out_options options = { .color = true };
+	struct profile *profile;
+	char *text;
+
+	(void)state;
+	assert_int_equal(profile__new(&type, 1, &profile), 0);
+	add_wait(profile, "had cpu", "", 940);
+	add_wait(profile, "waiting for cpu", "", 50);
+	add_wait(profile, "throttled", "", 10);
+	add_wait(profile, "waiting for gvl", "worker 1", 75);
+	add_wait(profile, "waiting for gvl", "worker 2", 25);
+	profile__comment(profile, "samples lost, ring buffer full: 3");
+	profile__comment(profile, "ticks: 100 fired, 97 taken, 3 lost");
+	text = written(profile, "text", &options);
+	assert_non_null(strstr(text, "wall-time of 1 thread\x1b"));
+	assert_non_null(strstr(text,
+			       "    100 ns    9.1%  waiting for gvl       held by worker 1 75%, "
+			       "worker 2 25%\n"));
+	assert_non_null(strstr(text, "\x1b[1;33m     50 ns    4.5%  waiting for cpu       ! "));
+	assert_non_null(strstr(text, "\x1b[1;33m     10 ns    0.9%  throttled             ! "));
+	assert_non_null(strstr(text, "\x1b[1;33msamples lost, ring buffer full: 3\x1b[0m\n"));
+	assert_non_null(strstr(text, "\x1b[1;33m97 taken, 3 lost (3.0%)"));
+	free(text);
+	/* Little of it is no matter. */
+	add_wait(profile, "had cpu", "", 1000);
+	text = written(profile, "text", &options);
+	assert_non_null(strstr(text, "\n     50 ns    2.4%  waiting for cpu\n"));
 	free(text);
 	profile__free(profile);
 }
@@ -324,12 +376,12 @@ static void text_says_what_it_leaves_out(void **state)
 	(void)state;
 	assert_non_null(strstr(text, "Integer#<=>"));
 	assert_null(strstr(text, "block in"));
-	assert_non_null(strstr(text, "3 more functions"));
+	assert_non_null(strstr(text, "3 more, all of them"));
 	free(text);
 	for (int i = 0; i < 30; i++)
 		profile__comment(profile, "again");
 	text = written(profile, "text", &options);
-	assert_non_null(strstr(text, "(12 more, see -f json)"));
+	assert_non_null(strstr(text, "(11 more, see -f json)"));
 	free(text);
 	profile__free(profile);
 }
@@ -438,6 +490,7 @@ int main(void)
 		cmocka_unit_test(json_has_the_promised_fields),
 		cmocka_unit_test(json_adds_labels_that_look_alike),
 		cmocka_unit_test(text_is_a_table_by_self),
+		cmocka_unit_test(text_tells_what_threads_waited_for),
 		cmocka_unit_test(text_fits_the_terminal),
 		cmocka_unit_test(text_is_harmless),
 		cmocka_unit_test(text_says_what_it_leaves_out),

@@ -102,7 +102,7 @@ uint32_t profile_import__function(struct profile_import *import, uint32_t id)
 	return import->functions.known[id] = profile__function(import->to, &function);
 }
 
-static uint32_t frame_of(struct profile_import *import, uint32_t id)
+uint32_t profile_import__frame(struct profile_import *import, uint32_t id)
 {
 	const uint32_t *known = find(&import->frames, id);
 	const struct profile_frame *frame;
@@ -133,11 +133,11 @@ uint32_t profile_import__stack(struct profile_import *import, uint32_t id)
 		import->stack_room = stack.count;
 	}
 	for (i = 0; i < stack.count; i++)
-		import->stack[i] = frame_of(import, stack.frames[i]);
+		import->stack[i] = profile_import__frame(import, stack.frames[i]);
 	return import->stacks.known[id] = profile__stack(import->to, import->stack, stack.count);
 }
 
-static uint32_t label_set_of(struct profile_import *import, uint32_t id)
+uint32_t profile_import__label_set(struct profile_import *import, uint32_t id)
 {
 	const uint32_t *known = find(&import->label_sets, id);
 	struct profile_label_set set;
@@ -169,5 +169,54 @@ static uint32_t label_set_of(struct profile_import *import, uint32_t id)
 int profile_import__row(struct profile_import *import, const struct profile_row *row)
 {
 	return profile__add(import->to, profile_import__stack(import, row->stack),
-			    label_set_of(import, row->label_set), row->values);
+			    profile_import__label_set(import, row->label_set), row->values);
+}
+
+int profile_import__about(const struct profile *from, struct profile *to)
+{
+	/* Reading asks for the same of both, but only one is changed. */
+	const struct profile_info *info = profile__info((struct profile *)from);
+	const struct profile_mapping *mapping = profile__mapping((struct profile *)from);
+	struct profile_import *import;
+	int error = profile_import__new(from, to, &import);
+
+	if (error)
+		return error;
+	*profile__info(to) = *info;
+	if (info->period_type.type && info->period_type.unit) {
+		profile__info(to)->period_type.type =
+			profile__text(to, profile__cstring(to, info->period_type.type));
+		profile__info(to)->period_type.unit =
+			profile__text(to, profile__cstring(to, info->period_type.unit));
+	}
+	*profile__mapping(to) = *mapping;
+	profile__mapping(to)->file = profile_import__string(import, mapping->file);
+	profile__mapping(to)->build_id = profile_import__string(import, mapping->build_id);
+	profile_import__free(import);
+	for (size_t i = 0; i < profile__comment_count(from); i++)
+		profile__comment(to, profile__comment_at(from, i));
+	return profile__failed(to) ? -ENOMEM : 0;
+}
+
+int profile_import__begin(const struct profile *from, struct profile **ret_to,
+			  struct profile_import **ret_import)
+{
+	struct profile_type types[PROFILE_MAX_TYPES];
+	size_t count = profile__type_count(from);
+	struct profile *to;
+	int error;
+
+	for (size_t i = 0; i < count; i++)
+		types[i] = *profile__type(from, i);
+	error = profile__new(types, count, &to);
+	if (error)
+		return error;
+	error = profile_import__about(from, to);
+	if (!error)
+		error = profile_import__new(from, to, ret_import);
+	if (error)
+		profile__free(to);
+	else
+		*ret_to = to;
+	return error;
 }

@@ -26,9 +26,21 @@ void profile_import__free(struct profile_import *import);
  */
 uint32_t profile_import__string(struct profile_import *import, uint32_t id);
 uint32_t profile_import__function(struct profile_import *import, uint32_t id);
+uint32_t profile_import__frame(struct profile_import *import, uint32_t id);
 uint32_t profile_import__stack(struct profile_import *import, uint32_t id);
+uint32_t profile_import__label_set(struct profile_import *import, uint32_t id);
 
 /* Adds a row of `from`, which must have the types of `to`. Errors as profile__add(). */
 int profile_import__row(struct profile_import *import, const struct profile_row *row);
+
+/* What `from` says about itself (info, mapping, comments) is said by `to`. 0 or -ENOMEM. */
+int profile_import__about(const struct profile *from, struct profile *to);
+
+/*
+ * For what makes one profile of another: an empty one with the types of `from` that says the same
+ * about itself, and the import into it. 0 or -ENOMEM; the caller frees both.
+ */
+int profile_import__begin(const struct profile *from, struct profile **ret_to,
+			  struct profile_import **ret_import);
 
 #endif

@@ -17,7 +17,6 @@
 #include "version.h"
 
 #define PROGRAM	      "rbprof-bpf"
-#define MAX_LISTED    64
 #define MIN_CONTAINER 6
 
 struct parse {
@@ -90,23 +89,6 @@ static int parse_pids(struct options *options, const char *text)
 	return error;
 }
 
-static int add_to_list(struct options_list *list, const char *name, const char *text)
-{
-	const char **items;
-
-	if (list->count == MAX_LISTED) {
-		log__error("more than %d --%s: use a pattern or a path above them all", MAX_LISTED,
-			   name);
-		return EINVAL;
-	}
-	items = realloc(list->items, (list->count + 1) * sizeof(*items));
-	if (!items)
-		return ENOMEM;
-	items[list->count++] = text;
-	list->items = items;
-	return 0;
-}
-
 static int parse_comm(struct options *options, const char *text)
 {
 	if (!*text) {
@@ -116,7 +98,7 @@ static int parse_comm(struct options *options, const char *text)
 	if (!strpbrk(text, "*?[\\") && strlen(text) >= RBPROF_COMM_LEN)
 		log__warn("--comm '%s' never fits: the kernel keeps %d bytes of a name", text,
 			  RBPROF_COMM_LEN - 1);
-	return add_to_list(&options->comms, "comm", text);
+	return options__add_to_list(&options->comms, "comm", text);
 }
 
 static int parse_cgroup(struct options *options, const char *text)
@@ -127,7 +109,7 @@ static int parse_cgroup(struct options *options, const char *text)
 			   text);
 		return EINVAL;
 	}
-	return add_to_list(&options->cgroups, "cgroup", text);
+	return options__add_to_list(&options->cgroups, "cgroup", text);
 }
 
 static int parse_container(struct options *options, const char *text)
@@ -138,7 +120,7 @@ static int parse_container(struct options *options, const char *text)
 			   text, MIN_CONTAINER);
 		return EINVAL;
 	}
-	return add_to_list(&options->containers, "container", text);
+	return options__add_to_list(&options->containers, "container", text);
 }
 
 /* "pprof, folded, json, text": the formats of this version. */
@@ -178,8 +160,8 @@ static int parse_value(struct parse *parse, const char *text)
 					     "heap-live-size" };
 
 	parse->options->value = text;
-	/* A saved profile may have any type: report looks for it there. */
-	if (parse->command == OPTIONS_REPORT && *text)
+	/* A saved profile may have any type: report and diff look for it there. */
+	if ((parse->command == OPTIONS_REPORT || parse->command == OPTIONS_DIFF) && *text)
 		return 0;
 	for (size_t i = 0; i < sizeof(landed) / sizeof(landed[0]); i++)
 		if (!strcmp(landed[i], text))
@@ -251,6 +233,14 @@ static int parse_argument(struct parse *parse, char *text, struct argp_state *st
 		}
 		options->file = text;
 		return 0;
+	case OPTIONS_DIFF:
+		if (options->head) {
+			log__error("more than two files: '%s', '%s' and '%s'", options->file,
+				   options->head, text);
+			return EINVAL;
+		}
+		*(options->file ? &options->head : &options->file) = text;
+		return 0;
 	case OPTIONS_STATE:
 		if (options->pid) {
 			log__error("more than one pid: %d and '%s'", options->pid, text);
@@ -290,6 +280,11 @@ static int check_end(struct parse *parse, const struct argp_state *state)
 
 	if (parse->command == OPTIONS_REPORT && !options->file) {
 		log__error("no file given: " PROGRAM " report FILE, as record has written it");
+		return EINVAL;
+	}
+	if (parse->command == OPTIONS_DIFF && !options->head) {
+		log__error("%s: " PROGRAM " diff BASE HEAD, as record has written them",
+			   options->file ? "one file is no comparison" : "no files given");
 		return EINVAL;
 	}
 	if (parse->command == OPTIONS_RECORD && state->quoted && !options->command) {
@@ -365,6 +360,18 @@ static int parse_option(int key, char *text, struct argp_state *state)
 		return parse_format(options, text);
 	case OPTION_KEY_VALUE:
 		return parse_value(parse, text);
+	case OPTION_KEY_BY:
+		return options__by(options, text);
+	case OPTION_KEY_FOCUS:
+		return options__label_glob(&options->focuses, "focus", text);
+	case OPTION_KEY_IGNORE:
+		return options__label_glob(&options->ignores, "ignore", text);
+	case OPTION_KEY_LINES:
+		options->by_line = true;
+		return 0;
+	case OPTION_KEY_NORMALIZE:
+		options->normalize = true;
+		return 0;
 	case OPTION_KEY_STATS:
 		return parse_stats(options, text);
 	case OPTION_KEY_JSON:
@@ -529,6 +536,8 @@ void options__free(struct options *options)
 	free(options->comms.items);
 	free(options->cgroups.items);
 	free(options->containers.items);
+	free(options->focuses.items);
+	free(options->ignores.items);
 	memset(options, 0, sizeof(*options));
 }
 

@@ -24,6 +24,7 @@ enum options_command {
 	OPTIONS_REPORT,
 	OPTIONS_STATE,
 	OPTIONS_DOCTOR,
+	OPTIONS_DIFF,
 	OPTIONS_COMMAND_COUNT,
 };
 
@@ -67,8 +68,15 @@ struct options {
 	uint64_t ring_ns; /* --ring: only the last so many are kept; 0: all */
 	enum options_stats stats;
 
+	const char *by;		     /* --by: a label, or "gem"; NULL: methods */
+	struct options_list focuses; /* --focus: LABEL=GLOB */
+	struct options_list ignores; /* --ignore: LABEL=GLOB */
+	bool by_line;		     /* --lines */
+	bool normalize;
+
 	bool json;	  /* --json */
-	const char *file; /* report: FILE */
+	const char *file; /* report: FILE; diff: BASE */
+	const char *head; /* diff: HEAD */
 	pid_t pid;	  /* state: PID, 0: not given */
 
 	int verbosity; /* -q: -1; -v: 1, -vv: 2 */

@@ -9,7 +9,8 @@
 #define REPORT (1u << OPTIONS_REPORT)
 #define STATE  (1u << OPTIONS_STATE)
 #define DOCTOR (1u << OPTIONS_DOCTOR)
-#define EVERY  (RECORD | DUMP | PS | REPORT | STATE | DOCTOR)
+#define DIFF   (1u << OPTIONS_DIFF)
+#define EVERY  (RECORD | DUMP | PS | REPORT | STATE | DOCTOR | DIFF)
 
 #define TEXT_OF(number)	 #number
 #define NUMBER(constant) TEXT_OF(constant)
@@ -81,7 +82,22 @@ const struct option_entry option_entries[] = {
 	       "pprof, folded, speedscope, firefox, chrome, json or text (default by the suffix "
 	       "of -o's FILE: .pb.gz .pb .folded .speedscope.json .firefox.json .trace.json "
 	       ".json .txt, else text)"),
-	OPTION(RECORD | REPORT, OUTPUT, 0, OPTION_KEY_VALUE, "value", "TYPE",
+	OPTION(DIFF, OUTPUT, 'o', 'o', "output", "FILE", "where to write (default stdout)"),
+	OPTION(DIFF, OUTPUT, 'f', 'f', "format", "FORMAT",
+	       "text, json or folded (stack, value before and after; for difffolded tools); default "
+	       "by the suffix of -o's FILE: .txt .json .folded, else text"),
+	OPTION(REPORT | DIFF, SELECT, 0, OPTION_KEY_FOCUS, "focus", "LABEL=GLOB",
+	       "only samples whose label fits the pattern: thread, endpoint, state, process, "
+	       "container, or any label of the file; can be given more than once"),
+	OPTION(REPORT | DIFF, SELECT, 0, OPTION_KEY_IGNORE, "ignore", "LABEL=GLOB",
+	       "without samples whose label fits; can be given more than once"),
+	OPTION(REPORT | DIFF, SELECT, 0, OPTION_KEY_BY, "by", "LABEL",
+	       "sums by a label, or by gem, instead of by method"),
+	SWITCH(REPORT | DIFF, SELECT, 0, OPTION_KEY_LINES, "lines",
+	       "sums by method and line"),
+	SWITCH(DIFF, SELECT, 0, OPTION_KEY_NORMALIZE, "normalize",
+	       "scale HEAD to the total of BASE: compares shares, not amounts"),
+	OPTION(RECORD | REPORT | DIFF, OUTPUT, 0, OPTION_KEY_VALUE, "value", "TYPE",
 	       "sample type for formats with one value: cpu-time (default), cpu-samples, "
 	       "wall-time or timeline"),
 	OPTIONAL(RECORD, OUTPUT, 0, OPTION_KEY_STATS, "stats", "json",
@@ -109,10 +125,6 @@ const struct option_entry option_entries[] = {
 	NOT_YET(RECORD, "no-frame-endpoint"),
 	NOT_YET(RECORD, "native"),
 	NOT_YET(RECORD, "kernel"),
-	NOT_YET(REPORT, "by"),
-	NOT_YET(REPORT, "focus"),
-	NOT_YET(REPORT, "ignore"),
-	NOT_YET(REPORT, "lines"),
 };
 /* clang-format on */
 
@@ -148,6 +160,10 @@ const struct option_command option_commands[OPTIONS_COMMAND_COUNT] = {
 		"doctor", "tell whether this host can be profiled", NULL,
 		"Tell whether this host can be profiled, and if not what is missing.",
 	},
+	[OPTIONS_DIFF] = {
+		"diff", "tell what changed between two profiles", "BASE HEAD",
+		"Tell what changed between two saved profiles, by method, largest change first.",
+	},
 };
 
 const char *option_group__title(enum option_group group)
@@ -157,6 +173,8 @@ const char *option_group__title(enum option_group group)
 		return "Target:";
 	case OPTION_GROUP_COLLECT:
 		return "Collect:";
+	case OPTION_GROUP_SELECT:
+		return "Select:";
 	case OPTION_GROUP_OUTPUT:
 		return "Output:";
 	default:

@@ -249,6 +249,8 @@ static void add_comments(struct session *session, struct profile *profile, const
 	snprintf(text, sizeof(text), "rbprof-bpf %s: %s", RBPROF_VERSION, command_line);
 	profile__comment(profile, text);
 	if (!uname(&host)) {
+		snprintf(text, sizeof(text), "host: %s", host.nodename);
+		profile__comment(profile, text);
 		snprintf(text, sizeof(text), "kernel: %s %s", host.release, host.machine);
 		profile__comment(profile, text);
 	}

@@ -167,3 +167,32 @@ void escape__cut_start(char *text, size_t columns)
 	memmove(text + sizeof(ELLIPSIS) - 1, text + i, length - i + 1);
 	memcpy(text, ELLIPSIS, sizeof(ELLIPSIS) - 1);
 }
+
+void escape__cut_middle(char *text, size_t columns)
+{
+	size_t length = strlen(text), width = escape__width(text), head = 0, tail = 0, used = 0;
+	uint32_t character;
+
+	if (width <= columns)
+		return;
+	if (columns < 5) {
+		escape__cut_end(text, columns);
+		return;
+	}
+	/* A third for the beginning; the rest, less the ellipsis, for the end. */
+	while (head < length) {
+		size_t size = utf8__decode(text + head, length - head, &character);
+
+		if (used + character_width(character) > columns / 3)
+			break;
+		used += character_width(character);
+		head += size;
+	}
+	width -= used;
+	for (tail = head; tail < length && width > columns - used - 1;) {
+		tail += utf8__decode(text + tail, length - tail, &character);
+		width -= character_width(character);
+	}
+	memmove(text + head + sizeof(ELLIPSIS) - 1, text + tail, length - tail + 1);
+	memcpy(text + head, ELLIPSIS, sizeof(ELLIPSIS) - 1);
+}

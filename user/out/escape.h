@@ -31,5 +31,7 @@ size_t escape__width(const char *text);
  */
 void escape__cut_end(char *text, size_t columns);
 void escape__cut_start(char *text, size_t columns);
+/* In place of its middle: the beginning of a method's name and its end say most. */
+void escape__cut_middle(char *text, size_t columns);
 
 #endif

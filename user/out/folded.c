@@ -10,19 +10,22 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "diff.h"
 #include "escape.h"
 #include "stack_order.h"
+
+#define FOLDED_MAX_VALUES 2
 
 struct folder {
 	const struct profile *profile;
 	uint32_t *names; /* by frame id: string id of the function's name */
 	char **escaped;	 /* by string id, made when first used */
-	int64_t *sums;	 /* by stack id */
+	int64_t *sums;	 /* by stack id; of a second value behind those of the first */
 	uint32_t *ranks; /* by frame id: of its name among all names */
 	struct stack_order order;
 };
 
-static int folder__init(struct folder *folder, const struct profile *profile)
+static int folder__init(struct folder *folder, const struct profile *profile, size_t values)
 {
 	size_t frames = profile__frame_count(profile);
 	size_t stacks = profile__stack_count(profile);
@@ -30,7 +33,7 @@ static int folder__init(struct folder *folder, const struct profile *profile)
 	folder->profile = profile;
 	folder->names = calloc(frames + 1, sizeof(*folder->names));
 	folder->escaped = calloc(profile__string_count(profile) + 1, sizeof(*folder->escaped));
-	folder->sums = calloc(stacks + 1, sizeof(*folder->sums));
+	folder->sums = calloc(values * stacks + 1, sizeof(*folder->sums));
 	folder->ranks = calloc(frames + 1, sizeof(*folder->ranks));
 	if (!folder->names || !folder->escaped || !folder->sums || !folder->ranks)
 		return -ENOMEM;
@@ -108,8 +111,7 @@ static const char *escaped_name(struct folder *folder, uint32_t name)
 	return folder->escaped[name];
 }
 
-static int write_line(struct folder *folder, struct profile_stack stack, int64_t value,
-		      FILE *stream)
+static int write_stack(struct folder *folder, struct profile_stack stack, FILE *stream)
 {
 	if (!stack.count)
 		fputs("(no stack)", stream);
@@ -122,41 +124,70 @@ static int write_line(struct folder *folder, struct profile_stack stack, int64_t
 		if (i)
 			putc_unlocked(';', stream);
 	}
-	fprintf(stream, " %" PRId64 "\n", value);
 	return 0;
 }
 
-int folded__write(struct profile *profile, const struct out_options *options, FILE *stream)
+/* Stacks that differ only in lines or files come one after the other. */
+static int write_lines(struct folder *folder, size_t values, FILE *stream)
 {
+	const struct stack_order_entry *entries = folder->order.entries;
+	size_t stacks = profile__stack_count(folder->profile);
+	int error = 0;
+
+	for (size_t i = 0, next; i < folder->order.count && !error; i = next) {
+		int64_t sums[FOLDED_MAX_VALUES] = { 0 };
+		bool is_used = false;
+
+		for (next = i; next < folder->order.count; next++) {
+			if (!has_equal_names(folder, entries[i].stack, entries[next].stack))
+				break;
+			for (size_t j = 0; j < values; j++)
+				sums[j] += folder->sums[j * stacks + entries[next].id];
+		}
+		for (size_t j = 0; j < values; j++)
+			is_used |= sums[j] != 0;
+		if (!is_used)
+			continue;
+		error = write_stack(folder, entries[i].stack, stream);
+		for (size_t j = 0; j < values; j++)
+			fprintf(stream, " %" PRId64, sums[j]);
+		putc('\n', stream);
+	}
+	return error;
+}
+
+static int write_values(const struct profile *profile, const size_t *types, size_t values,
+			FILE *stream)
+{
+	size_t stacks = profile__stack_count(profile);
 	struct folder folder = { 0 };
-	const struct stack_order_entry *entries;
-	int error = folder__init(&folder, profile);
+	int error = folder__init(&folder, profile, values);
 
 	if (!error)
 		error = rank_names(&folder);
 	if (!error)
 		error = stack_order__init(&folder.order, profile, folder.ranks);
-	if (error)
-		goto out;
-	for (size_t i = 0; i < profile__row_count(profile); i++) {
+	for (size_t i = 0; !error && i < profile__row_count(profile); i++) {
 		const struct profile_row *row = profile__row(profile, i);
 
-		folder.sums[row->stack] += row->values[options->type];
+		for (size_t j = 0; j < values; j++)
+			folder.sums[j * stacks + row->stack] += row->values[types[j]];
 	}
-	entries = folder.order.entries;
-	for (size_t i = 0, next; i < folder.order.count && !error; i = next) {
-		int64_t value = 0;
-
-		/* Stacks that differ only in lines or files come one after the other. */
-		for (next = i; next < folder.order.count; next++) {
-			if (!has_equal_names(&folder, entries[i].stack, entries[next].stack))
-				break;
-			value += folder.sums[entries[next].id];
-		}
-		if (value)
-			error = write_line(&folder, entries[i].stack, value, stream);
-	}
-out:
+	if (!error)
+		error = write_lines(&folder, values, stream);
 	folder__free(&folder);
 	return error;
+}
+
+int folded__write(struct profile *profile, const struct out_options *options, FILE *stream)
+{
+	return write_values(profile, &options->type, 1, stream);
+}
+
+int diff__folded(const struct diff *diff, const struct out_options *options, FILE *stream)
+{
+	static const size_t types[] = { PROFILE_DIFF_BASE, PROFILE_DIFF_HEAD };
+
+	(void)options;
+	return write_values(diff->both, types, 2, stream);
 }

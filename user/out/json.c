@@ -10,6 +10,7 @@
 #include <jansson.h>
 
 #include "totals.h"
+#include "view.h"
 
 /* Strings of a profile are valid UTF-8, so NULL means that memory ran out. */
 static json_t *text(const struct profile *profile, uint32_t string)
@@ -90,6 +91,49 @@ failed:
 	free(ids);
 	json_decref(array);
 	return NULL;
+}
+
+/* The functions of a profile that was made of this one: groups or lines. */
+static json_t *functions_of(const struct profile *made, size_t type)
+{
+	struct totals totals;
+	json_t *array;
+
+	if (totals__init(&totals, made))
+		return NULL;
+	array = functions(made, &totals, type);
+	totals__free(&totals);
+	return array;
+}
+
+static int add_made(json_t *root, const char *key, const struct profile *profile,
+		    const struct out_options *options)
+{
+	struct profile *made;
+	int error = view__table(profile, options, &made);
+
+	if (error)
+		return error;
+	if (json_object_set_new(root, key, functions_of(made, options->type)))
+		error = -ENOMEM;
+	profile__free(made);
+	return error;
+}
+
+/* What --by and --lines ask for. */
+static int add_view(json_t *root, const struct profile *profile, const struct out_options *options)
+{
+	struct out_options lines = *options;
+	int error = 0;
+
+	lines.by = NULL;
+	if (options->lines)
+		error = add_made(root, "lines", profile, &lines);
+	if (error || !options->by)
+		return error;
+	if (json_object_set_new(root, "by", json_string(options->by)))
+		return -ENOMEM;
+	return add_made(root, "groups", profile, options);
 }
 
 /* ---- labels ---- */
@@ -180,7 +224,8 @@ int json__write(struct profile *profile, const struct out_options *options, FILE
 	    json_object_set_new(root, "types", types(profile)) || add_info(root, profile) ||
 	    json_object_set_new(root, "total", values(profile, &totals.all)) ||
 	    json_object_set_new(root, "functions", functions(profile, &totals, options->type)) ||
-	    json_object_set_new(root, "labels", labels(profile, options->type)))
+	    json_object_set_new(root, "labels", labels(profile, options->type)) ||
+	    add_view(root, profile, options))
 		goto out_totals;
 	/* A failing stream is its owner's to find: the rest of the text goes nowhere. */
 	json_dumpf(root, stream, JSON_INDENT(1));

@@ -9,12 +9,19 @@
 
 #include "../agg/profile.h"
 
+struct profile_filter;
+
 struct out_options {
 	const char *path;     /* name of the file that is written; NULL or "-": none */
 	size_t type;	      /* index of the value, for formats with one value */
 	unsigned int columns; /* text: cut lines to this width, 0: never */
 	unsigned int rows;    /* text: at most this many functions, 0: all */
 	bool color;	      /* text */
+	/* What the profile was made of, for formats that are tables: see view.h. */
+	const char *by; /* --by: a label's key, or PROFILE_GROUP_GEM; NULL: methods */
+	bool lines;	/* --lines */
+	const struct profile_filter *filters; /* that have been applied, to be told */
+	size_t filter_count;
 };
 
 struct out_format {
