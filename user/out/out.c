@@ -14,7 +14,7 @@ static const struct out_format formats[] = {
 	{ "speedscope", SUFFIXES(".speedscope.json"), false, false, NULL },
 	{ "firefox", SUFFIXES(".firefox.json"), false, false, NULL },
 	{ "chrome", SUFFIXES(".trace.json"), false, false, NULL },
-	{ "html", SUFFIXES(".html"), false, false, NULL },
+	{ "html", SUFFIXES(".html"), false, false, html__write },
 };
 
 #define FORMAT_COUNT (sizeof(formats) / sizeof(*formats))

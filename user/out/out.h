@@ -54,6 +54,7 @@ int out__write(const struct out_format *format, struct profile *profile,
 int pprof__write(struct profile *profile, const struct out_options *options, FILE *stream);
 int folded__write(struct profile *profile, const struct out_options *options, FILE *stream);
 int json__write(struct profile *profile, const struct out_options *options, FILE *stream);
+int html__write(struct profile *profile, const struct out_options *options, FILE *stream);
 int text__write(struct profile *profile, const struct out_options *options, FILE *stream);
 
 #endif
