@@ -47,6 +47,7 @@ function minutes(size, perMinute) {
 
 // 1234567 nanoseconds: "1.23 ms". Counts have no unit.
 export function formatValue(value, unit) {
+	if (!value) return "0";
 	const size = Math.abs(value);
 	const sign = value < 0 ? "−" : "";
 	const perMinute = PER_MINUTE[unit];

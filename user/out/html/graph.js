@@ -13,6 +13,7 @@ export class Graph {
 	// look: { label(node), fill(node, isDimmed), matches(node) or null, isSame(node) }
 	constructor(scroller, canvas, spacer) {
 		this.scroller = scroller;
+		this.holder = scroller.parentElement; // has the focus
 		this.canvas = canvas;
 		this.spacer = spacer;
 		this.context = canvas.getContext("2d");
@@ -21,6 +22,7 @@ export class Graph {
 		this.selected = 0;
 		this.planned = false;
 		scroller.addEventListener("scroll", () => this.plan());
+		for (const type of ["focus", "blur"]) this.holder.addEventListener(type, () => this.plan());
 		new ResizeObserver(() => this.resize()).observe(scroller);
 	}
 
@@ -78,7 +80,9 @@ export class Graph {
 				this.drawFrame(level.nodes[i], level.x[i], y, level.w[i], index < layout.zoomLevel);
 		}
 		this.outline(this.hover, look.palette.colors.outline, 1);
-		this.outline(this.selected, look.palette.colors.outline, 2);
+		// All of it is selected where nothing is.
+		const isSelected = this.selected !== this.zoom || document.activeElement === this.holder;
+		if (isSelected) this.outline(this.selected, look.palette.colors.outline, 2);
 	}
 
 	drawFrame(node, x, y, width, isAbove) {

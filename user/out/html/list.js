@@ -4,7 +4,7 @@
 
 import { element } from "./dom.js";
 
-const ROW = 23;
+const LIST_ROW = 23;
 const SPARE = 6; // rows beyond those in sight
 
 export class List {
@@ -65,9 +65,9 @@ export class List {
 
 	draw() {
 		const top = this.body.scrollTop;
-		const first = Math.max(0, Math.floor(top / ROW) - SPARE);
-		const last = Math.min(this.rows.length, Math.ceil((top + this.body.clientHeight) / ROW) + SPARE);
-		this.space.style.height = `${this.rows.length * ROW}px`;
+		const first = Math.max(0, Math.floor(top / LIST_ROW) - SPARE);
+		const last = Math.min(this.rows.length, Math.ceil((top + this.body.clientHeight) / LIST_ROW) + SPARE);
+		this.space.style.height = `${this.rows.length * LIST_ROW}px`;
 		const elements = [];
 		for (let index = first; index < last; index++) elements.push(this.drawRow(index));
 		this.space.replaceChildren(...elements);
@@ -86,7 +86,7 @@ export class List {
 			return cell;
 		});
 		const line = element("div", { className: "list-row", role: "row", id: `${this.options.id}-${index}` }, cells);
-		line.style.top = `${index * ROW}px`;
+		line.style.top = `${index * LIST_ROW}px`;
 		line.dataset.index = index;
 		line.setAttribute("aria-rowindex", index + 2);
 		line.setAttribute("aria-selected", index === this.current);
@@ -102,7 +102,7 @@ export class List {
 	}
 
 	onKey(event) {
-		const page = Math.max(1, Math.floor(this.body.clientHeight / ROW) - 1);
+		const page = Math.max(1, Math.floor(this.body.clientHeight / LIST_ROW) - 1);
 		const steps = { ArrowDown: 1, ArrowUp: -1, PageDown: page, PageUp: -page, Home: -Infinity, End: Infinity };
 		if (event.target !== this.body || event.ctrlKey || event.metaKey || event.altKey) return;
 		if (event.key in steps) {
@@ -119,10 +119,10 @@ export class List {
 	move(to) {
 		if (!this.rows.length) return;
 		this.current = Math.min(this.rows.length - 1, Math.max(0, to));
-		const y = this.current * ROW;
+		const y = this.current * LIST_ROW;
 		const { body } = this;
 		if (y < body.scrollTop) body.scrollTop = y;
-		else if (y + ROW > body.scrollTop + body.clientHeight) body.scrollTop = y + ROW - body.clientHeight;
+		else if (y + LIST_ROW > body.scrollTop + body.clientHeight) body.scrollTop = y + LIST_ROW - body.clientHeight;
 		this.draw();
 	}
 

@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# frozen_string_literal: true
+
+require "zlib"
+
+# Makes pprof files that no recording of a few seconds would give: very large, very deep, or with
+# names that no Ruby has.
+class PprofWriter
+  Frame = Struct.new(:name, :file, :start_line, :line)
+
+  def initialize(types = { "cpu-samples" => "count", "cpu-time" => "nanoseconds" })
+    @strings = { "" => 0 }
+    @functions = {}
+    @locations = {}
+    @samples = []
+    @comments = []
+    @types = types.map { |type, unit| message(1 => string(type), 2 => string(unit)) }
+  end
+
+  def comment(text) = @comments << string(text)
+
+  # frames: leaf first. labels: texts or numbers by key. values: one a type.
+  def add(frames, labels, values)
+    sample = packed(1, frames.map { |frame| location(frame) }) + packed(2, values)
+    labels.each do |key, value|
+      sample << field(3, message(1 => string(key), (value.is_a?(String) ? 2 : 3) => value.is_a?(String) ? string(value) : value))
+    end
+    @samples << sample
+  end
+
+  def write(path)
+    bytes = +"".b
+    @types.each { |type| bytes << field(1, type) }
+    @samples.each { |sample| bytes << field(2, sample) }
+    @locations.each_value { |_, text| bytes << field(4, text) }
+    @functions.each_value { |_, text| bytes << field(5, text) }
+    @strings.each_key { |text| bytes << field(6, text.b) }
+    bytes << message(9 => 1_700_000_000 * 10**9, 10 => 60 * 10**9, 12 => 10_101_010)
+    bytes << field(11, message(1 => string("cpu-time"), 2 => string("nanoseconds"))) if @strings.key?("cpu-time")
+    bytes << packed(13, @comments)
+    Zlib::GzipWriter.open(path, Zlib::BEST_SPEED) { |gzip| gzip.write(bytes) }
+    path
+  end
+
+  private
+
+  def string(text) = @strings[text] ||= @strings.size
+
+  def location(frame)
+    @locations[frame] ||= begin
+      id = @locations.size + 1
+      line = message(1 => function(frame), 2 => frame.line || 0)
+      [id, message(1 => id) + field(4, line)]
+    end
+    @locations[frame].first
+  end
+
+  def function(frame)
+    key = [frame.name, frame.file, frame.start_line]
+    @functions[key] ||= begin
+      id = @functions.size + 1
+      [id, message(1 => id, 2 => string(frame.name), 4 => string(frame.file), 5 => frame.start_line || 0)]
+    end
+    @functions[key].first
+  end
+
+  def varint(number)
+    number &= (1 << 64) - 1
+    bytes = []
+    while number > 0x7f
+      bytes << (number & 0x7f | 0x80)
+      number >>= 7
+    end
+    (bytes << number).pack("C*")
+  end
+
+  def message(numbers) = numbers.map { |key, value| varint(key << 3) + varint(value) }.join
+  def field(key, bytes) = varint(key << 3 | 2) + varint(bytes.bytesize) + bytes
+  def packed(key, numbers) = numbers.empty? ? +"".b : field(key, numbers.map { |n| varint(n) }.join)
+end
