@@ -12,6 +12,7 @@ class PprofWriter
     @strings = { "" => 0 }
     @functions = {}
     @locations = {}
+    @ids = {}.compare_by_identity # of frames: their location's id, as it is written
     @samples = []
     @comments = []
     @types = types.map { |type, unit| message(1 => string(type), 2 => string(unit)) }
@@ -21,7 +22,7 @@ class PprofWriter
 
   # frames: leaf first. labels: texts or numbers by key. values: one a type.
   def add(frames, labels, values)
-    sample = packed(1, frames.map { |frame| location(frame) }) + packed(2, values)
+    sample = field(1, frames.map { |frame| @ids[frame] ||= varint(location(frame)) }.join) + packed(2, values)
     labels.each do |key, value|
       sample << field(3, message(1 => string(key), (value.is_a?(String) ? 2 : 3) => value.is_a?(String) ? string(value) : value))
     end

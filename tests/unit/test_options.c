@@ -285,7 +285,7 @@ static void test_durations(void **state)
 
 static void test_formats(void **state)
 {
-	static const char *const later[] = { "speedscope", "firefox", "chrome", "html" };
+	static const char *const later[] = { "speedscope", "firefox", "chrome" };
 	struct options options;
 	struct line line;
 	char text[64];
@@ -296,10 +296,10 @@ static void test_formats(void **state)
 		refuse(text, "not in this version");
 	}
 	refuse("record -f xml", "unknown format 'xml'");
-	refuse("record -o a.html", "not in this version");
+	refuse("record -o a.trace.json", "not in this version");
 	refuse("record -o a.speedscope.json", "not in this version");
-	refuse("report a.pb -o b.html", "not in this version");
-	accept(&line, "record -o a.html -f text", &options);
+	refuse("report a.pb -o b.firefox.json", "not in this version");
+	accept(&line, "record -o a.trace.json -f text", &options);
 	options__free(&options);
 	accept(&line, "record -o a.json", &options);
 	options__free(&options);

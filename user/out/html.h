@@ -12,7 +12,7 @@
 #include "../agg/profile.h"
 
 struct html_diff_options {
-	const char *value;	/* the sample type shown first, by name; NULL: cpu-time or the like */
+	const char *value; /* the sample type shown first, by name; NULL: cpu-time or the like */
 	const char *base_title; /* what the page calls the profiles, such as the files' names; */
 	const char *head_title; /* any bytes, NULL: nothing but "base" and "head" */
 	bool normalize;		/* base is first shown as if its sum were head's */

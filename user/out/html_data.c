@@ -9,6 +9,7 @@
 
 #include "../agg/profile_import.h"
 #include "html_kind.h"
+#include "html_pack.h"
 #include "html_tree.h"
 
 /* ---- what the page shows, in one profile ---- */
@@ -242,18 +243,6 @@ static void write_frames(const struct profile *profile, FILE *stream)
 	fputs("]},\n", stream);
 }
 
-static void write_tree(const struct html_tree *tree, FILE *stream)
-{
-	fputs("\"nodes\":{\"depth\":[0", stream);
-	for (size_t i = 1; i < tree->count; i++)
-		fprintf(stream, ",%" PRIu32, tree->depths[i]);
-	/* The root's is never looked at. */
-	fputs("],\"frame\":[0", stream);
-	for (size_t i = 1; i < tree->count; i++)
-		fprintf(stream, ",%" PRIu32, tree->frames[i]);
-	fputs("]},\n", stream);
-}
-
 /* A label set is [key, value, key, value, ...]; numbers are texts, which keeps all 64 bits. */
 static void write_label_sets(const struct profile *profile, FILE *stream)
 {
@@ -342,7 +331,7 @@ int html_data__write(const struct html_data *data, FILE *stream)
 	write_strings(data->shared, stream);
 	write_functions(data->shared, stream);
 	write_frames(data->shared, stream);
-	write_tree(&tree, stream);
+	error = html_pack__tree(&tree, stream);
 	write_label_sets(data->shared, stream);
 	fputs("\"profiles\":[", stream);
 	for (size_t i = 0; i < data->side_count; i++) {
@@ -351,5 +340,5 @@ int html_data__write(const struct html_data *data, FILE *stream)
 	}
 	fputs("]}", stream);
 	html_tree__free(&tree);
-	return 0;
+	return error;
 }

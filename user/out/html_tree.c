@@ -5,18 +5,56 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* By frame ids, from the root on: stacks that share callers come one after the other. */
-static int compare_stacks(const void *left, const void *right, void *context)
+struct order {
+	const struct profile *profile;
+	uint32_t *ranks; /* by frame id: frames of one function come one after the other */
+};
+
+static int compare_frames(const void *left, const void *right, void *context)
 {
 	const struct profile *profile = context;
-	struct profile_stack a = profile__stack_at(profile, *(const uint32_t *)left);
-	struct profile_stack b = profile__stack_at(profile, *(const uint32_t *)right);
+	const struct profile_frame *a = profile__frame_at(profile, *(const uint32_t *)left);
+	const struct profile_frame *b = profile__frame_at(profile, *(const uint32_t *)right);
+
+	if (a->function != b->function)
+		return a->function < b->function ? -1 : 1;
+	return (a->line > b->line) - (a->line < b->line);
+}
+
+static int rank_frames(const struct profile *profile, uint32_t **ret_ranks)
+{
+	size_t count = profile__frame_count(profile);
+	uint32_t *order = calloc(count + 1, sizeof(*order));
+	uint32_t *ranks = calloc(count + 1, sizeof(*ranks));
+
+	if (!order || !ranks) {
+		free(order);
+		free(ranks);
+		return -ENOMEM;
+	}
+	for (uint32_t i = 0; i < count; i++)
+		order[i] = i;
+	qsort_r(order, count, sizeof(*order), compare_frames, (void *)profile);
+	for (uint32_t i = 0; i < count; i++)
+		ranks[order[i]] = i;
+	free(order);
+	*ret_ranks = ranks;
+	return 0;
+}
+
+/* From the root on: stacks that share callers come one after the other. */
+static int compare_stacks(const void *left, const void *right, void *context)
+{
+	const struct order *order = context;
+	const uint32_t *ranks = order->ranks;
+	struct profile_stack a = profile__stack_at(order->profile, *(const uint32_t *)left);
+	struct profile_stack b = profile__stack_at(order->profile, *(const uint32_t *)right);
 
 	while (a.count && b.count) {
 		uint32_t frame_a = a.frames[--a.count], frame_b = b.frames[--b.count];
 
 		if (frame_a != frame_b)
-			return frame_a < frame_b ? -1 : 1;
+			return ranks[frame_a] < ranks[frame_b] ? -1 : 1;
 	}
 	return (a.count > b.count) - (a.count < b.count);
 }
@@ -73,15 +111,19 @@ int html_tree__init(struct html_tree *tree, const struct profile *profile)
 {
 	size_t stacks = profile__stack_count(profile), count;
 	uint32_t *order = calloc(stacks + 1, sizeof(*order)), *path = NULL;
+	struct order by = { .profile = profile };
 	uint32_t max_depth = 0;
 	int error = -ENOMEM;
 
 	memset(tree, 0, sizeof(*tree));
-	if (!order)
+	if (!order || rank_frames(profile, &by.ranks)) {
+		free(order);
 		return -ENOMEM;
+	}
 	for (uint32_t i = 0; i < stacks; i++)
 		order[i] = i;
-	qsort_r(order, stacks, sizeof(*order), compare_stacks, (void *)profile);
+	qsort_r(order, stacks, sizeof(*order), compare_stacks, &by);
+	free(by.ranks);
 	count = count_nodes(profile, order, &max_depth);
 	path = calloc((size_t)max_depth + 1, sizeof(*path));
 	tree->depths = calloc(count, sizeof(*tree->depths));

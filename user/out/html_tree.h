@@ -8,7 +8,10 @@
 
 #include "../agg/profile.h"
 
-/* Nodes come parents first and each with all that is below it (preorder). Node 0 is the root. */
+/*
+ * Nodes come parents first and each with all that is below it (preorder); those below one node
+ * that are of one function come one after the other. Node 0 is the root.
+ */
 struct html_tree {
 	uint32_t *depths; /* by node: 0 for the root, which alone has no frame */
 	uint32_t *frames; /* by node: frame ids */

@@ -5,7 +5,7 @@ import { find } from "./dom.js";
 import { showHeader } from "./header.js";
 import { readModel } from "./model.js";
 
-const model = readModel(find("profile-data").textContent);
+const model = await readModel(find("profile-data").textContent);
 find("profile-data").remove();
 showHeader(model);
 new App(model);

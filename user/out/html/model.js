@@ -3,6 +3,29 @@
 
 export const NO_VALUE = -1;
 
+// The two columns of user/out/html_pack.h: depths, as steps up from below the last node; frames.
+async function unpack({ count, packed }) {
+	const letters = atob(packed);
+	const packedBytes = new Uint8Array(letters.length);
+	for (let i = 0; i < letters.length; i++) packedBytes[i] = letters.charCodeAt(i);
+	const plain = new Blob([packedBytes]).stream().pipeThrough(new DecompressionStream("deflate"));
+	const bytes = new Uint8Array(await new Response(plain).arrayBuffer());
+	const depth = new Int32Array(count);
+	const frame = new Int32Array(count);
+	let at = 0;
+	const number = () => {
+		let value = 0;
+		for (let shift = 0; ; shift += 7) {
+			const byte = bytes[at++];
+			value |= (byte & 0x7f) << shift;
+			if (byte < 0x80) return value;
+		}
+	};
+	for (let node = 1; node < count; node++) depth[node] = depth[node - 1] + 1 - number();
+	for (let node = 1; node < count; node++) frame[node] = number();
+	return { depth, frame };
+}
+
 function parents(depths) {
 	const parent = new Int32Array(depths.length).fill(-1);
 	const path = [0];
@@ -11,6 +34,18 @@ function parents(depths) {
 		path[depths[node]] = node;
 	}
 	return parent;
+}
+
+// Whether another node below the same caller is of the same function, at another line.
+function twins(parent, functions) {
+	const last = new Int32Array(parent.length);
+	const result = new Uint8Array(parent.length);
+	for (let node = 1; node < parent.length; node++) {
+		const before = last[parent[node]];
+		if (before && functions[before] === functions[node]) result[before] = result[node] = 1;
+		last[parent[node]] = node;
+	}
+	return result;
 }
 
 // Whether a node is the first of its function on the way from the root: a function that calls
@@ -76,9 +111,10 @@ function readSide(profile) {
 	};
 }
 
-export function readModel(text) {
+export async function readModel(text) {
 	const data = JSON.parse(text);
-	const { strings, functions, frames, nodes } = data;
+	const { strings, functions, frames } = data;
+	const nodes = await unpack(data.nodes);
 	const model = {
 		types: data.types,
 		shown: data.shown,
@@ -90,14 +126,15 @@ export function readModel(text) {
 		functionKind: functions.kind,
 		frameFunction: Int32Array.from(frames.function),
 		frameLine: Float64Array.from(frames.line),
-		nodeDepth: Int32Array.from(nodes.depth),
+		nodeDepth: nodes.depth,
 		nodeParent: parents(nodes.depth),
-		nodeFrame: Int32Array.from(nodes.frame),
+		nodeFrame: nodes.frame,
 		labels: readLabels(data),
 		sides: data.profiles.map(readSide),
 		isDiff: data.profiles.length > 1,
 	};
 	model.nodeFunction = model.nodeFrame.map((frame) => model.frameFunction[frame]);
+	model.nodeIsTwin = twins(model.nodeParent, model.nodeFunction);
 	model.nodeOutermost = outermost(model);
 	model.kinds = [...new Set(model.functionKind)];
 	return model;

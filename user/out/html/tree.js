@@ -7,6 +7,7 @@ import { NO_VALUE } from "./model.js";
 // Keys of nodes that are no code; those of code are ids of functions, or of frames by lines.
 export const ROOT = -1;
 const FIRST_GROUP = -2;
+const SEVERAL = -1;
 
 export function groupKey(value) {
 	return FIRST_GROUP - (value - NO_VALUE);
@@ -77,7 +78,8 @@ function selectRows(model, state) {
 
 // ---- the tree ----
 
-// Nodes are added parents first; children are found by a hash of parent and key.
+// Nodes are added parents first. Most have one origin in the model's tree; then no two of its
+// children are one node. Only where they may be, a child is looked for before it is added.
 class Builder {
 	constructor(sides, room) {
 		this.count = 0;
@@ -86,8 +88,12 @@ class Builder {
 		this.parent = new Int32Array(0);
 		this.key = new Int32Array(0);
 		this.depth = new Int32Array(0);
+		this.origin = new Int32Array(0); // SEVERAL: looked for among its siblings
+		this.first = new Int32Array(0); // child, and next sibling; 0: none
+		this.next = new Int32Array(0);
+		this.known = new Map(); // children by key, of nodes where they were looked for
 		this.grow(Math.max(16, room));
-		this.add(-1, ROOT);
+		this.add(-1, ROOT, 0);
 	}
 
 	grow(room) {
@@ -96,46 +102,44 @@ class Builder {
 			larger.set(array);
 			return larger;
 		};
-		this.parent = copy(this.parent);
-		this.key = copy(this.key);
-		this.depth = copy(this.depth);
+		for (const name of ["parent", "key", "depth", "origin", "first", "next"]) this[name] = copy(this[name]);
 		this.self = this.self.map(copy);
 		this.room = room;
-		const slots = 2 ** Math.ceil(Math.log2(2 * room));
-		this.slots = new Int32Array(slots).fill(-1);
-		for (let node = 1; node < this.count; node++)
-			this.slots[this.slot(this.parent[node], this.key[node])] = node;
 	}
 
-	slot(parent, key) {
-		const mask = this.slots.length - 1;
-		let at = (Math.imul(parent, 0x9e3779b1) ^ Math.imul(key, 0x85ebca6b)) >>> 0;
-		at = (at ^ (at >>> 15)) & mask;
-		while (true) {
-			const node = this.slots[at];
-			if (node < 0 || (this.parent[node] === parent && this.key[node] === key)) return at;
-			at = (at + 1) & mask;
-		}
-	}
-
-	add(parent, key) {
+	add(parent, key, origin) {
+		if (this.count === this.room) this.grow(this.room * 2);
 		const node = this.count++;
 		this.parent[node] = parent;
 		this.key[node] = key;
-		this.depth[node] = parent < 0 ? 0 : this.depth[parent] + 1;
+		this.origin[node] = origin;
+		if (parent < 0) return node;
+		this.depth[node] = this.depth[parent] + 1;
+		this.next[node] = this.first[parent];
+		this.first[parent] = node;
+		this.known.get(parent)?.set(key, node);
 		return node;
 	}
 
-	child(parent, key) {
-		if (this.count === this.room) this.grow(this.room * 2);
-		const slot = this.slot(parent, key);
-		if (this.slots[slot] < 0) this.slots[slot] = this.add(parent, key);
-		return this.slots[slot];
+	// isTwin: origin's parent has another child of this key.
+	child(parent, key, origin, isTwin) {
+		if (!isTwin && this.origin[parent] !== SEVERAL) return this.add(parent, key, origin);
+		let known = this.known.get(parent);
+		if (!known) {
+			known = new Map();
+			for (let node = this.first[parent]; node; node = this.next[node]) known.set(this.key[node], node);
+			this.known.set(parent, known);
+		}
+		const node = known.get(key);
+		if (node === undefined) return this.add(parent, key, origin);
+		this.origin[node] = SEVERAL;
+		return node;
 	}
 }
 
+// A node is made once a group for each node of the model; see stamp.
 function fill(builder, model, state, buckets) {
-	const { nodeParent } = model;
+	const { nodeParent, nodeIsTwin } = model;
 	const keys = state.lines ? model.nodeFrame : model.nodeFunction;
 	const stamp = new Int32Array(nodeParent.length).fill(-1);
 	const made = new Int32Array(nodeParent.length);
@@ -143,20 +147,21 @@ function fill(builder, model, state, buckets) {
 	let round = 0;
 	for (const [group, bucket] of buckets) {
 		stamp[0] = round;
-		made[0] = state.group === null ? 0 : builder.child(0, groupKey(group));
+		made[0] = state.group === null ? 0 : builder.add(0, groupKey(group), 0);
 		bucket.forEach((rows, side) => {
 			const { rowNode, values } = model.sides[side];
+			const column = values[state.type];
 			for (const row of rows) {
 				let node = rowNode[row];
 				for (; stamp[node] !== round; node = nodeParent[node]) path.push(node);
 				let at = made[node];
 				while (path.length) {
 					node = path.pop();
-					at = builder.child(at, keys[node]);
+					at = builder.child(at, keys[node], node, !state.lines && nodeIsTwin[node] === 1);
 					stamp[node] = round;
 					made[node] = at;
 				}
-				builder.self[side][at] += values[state.type][row];
+				builder.self[side][at] += column[row];
 			}
 		});
 		round++;
