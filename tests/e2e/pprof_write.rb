@@ -18,6 +18,21 @@ class PprofWriter
     @types = types.map { |type, unit| message(1 => string(type), 2 => string(unit)) }
   end
 
+  # So many stacks, no two of them equal, as of a large web application: 40 threads of depth 30 to
+  # 100, neighbours share most of their callers.
+  def self.fill(writer, count, random: Random.new(1))
+    frames = Array.new(2_000) do |i|
+      Frame.new("App::Part#{i % 90}::Service#{i % 37}#method_#{i}", "/app/lib/part#{i % 90}/service#{i % 37}.rb", i, i + 1)
+    end
+    stack = []
+    count.times do |i|
+      stack = stack.first([stack.size - random.rand(12) - 1, 28].max) + Array.new(random.rand(12)) { frames.sample(random: random) }
+      stack += frames.sample(28 - stack.size, random: random) if stack.size < 28
+      leaves = [frames[i / 2_000], frames[i % 2_000]]
+      writer.add([*stack.first(98), *leaves].reverse, { "thread name" => "worker #{i % 40}" }, [1, 10_101_010 + i])
+    end
+  end
+
   def comment(text) = @comments << string(text)
 
   # frames: leaf first. labels: texts or numbers by key. values: one a type.
