@@ -90,10 +90,12 @@ class TestHtml < E2E
 
   def test_the_search
     seen = tour["search"]
-    found = ["Object#outer_a", "Object#outer_b", "block in Object#outer_b"]
-    assert_match(/\A3 found · [\d.]+ %\z/, seen["found"])
-    assert_equal found, seen["matches"].map(&:first).sort
-    assert_equal ["Object#inner_a", "Object#inner_b"], seen["byExpression"]
+    names = profile.samples.select { |s| s.cpu.positive? }.flat_map(&:names).uniq
+    found = names.grep(/outer_/)
+    assert_operator found.size, :>=, 2
+    assert_match(/\A\d+ found · [\d.]+ %\z/, seen["found"])
+    assert_equal found.sort, seen["matches"].map(&:first).sort
+    assert_equal names.grep(/inner_(a|b)$/).sort, seen["byExpression"]
     assert_equal ["not a regular expression", "true"], seen["invalid"]
     assert_match(/outer_/, seen["firstMatch"])
     assert_operator seen["after"], :>, 2
