@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: BSD-2-Clause
-# The page of -f html as a C header: tools/html-page.sh FOLDER >HEADER. It puts the style and the
+# The page of -f html as a C header: tools/html-page.sh FOLDER >HEADER; with "script" after FOLDER
+# its script alone. It puts the style and the
 # script, made of the modules in the order in which they need each other, into the template, and
 # cuts it where the data goes.
 set -eu
@@ -20,6 +21,10 @@ fail() {
 for module in $modules; do
 	sed -e '/^import .*";$/d' -e '/^import /,/";$/d' -e 's/^export //' -e '/^\/\/ SPDX/d' "$folder/$module.js"
 done >"$scratch/script"
+if [ "${2:-}" = script ]; then
+	cat "$scratch/script"
+	exit 0
+fi
 for file in "$folder"/*.js; do
 	name=${file##*/}
 	case " $(echo "$modules" | tr -s '\n\t' '  ') " in
@@ -27,7 +32,7 @@ for file in "$folder"/*.js; do
 	*) fail "$name is not in the list of modules" ;;
 	esac
 done
-grep -v '^/\* SPDX' "$folder/page.css" >"$scratch/style"
+cat "$folder/tables.css" "$folder/page.css" | grep -v '^/\* SPDX' >"$scratch/style"
 ! grep -qi '</\|<!--' "$scratch/script" "$scratch/style" || fail "a tag in the script or style"
 
 # What the browser hashes is all between the tags.

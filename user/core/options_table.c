@@ -73,11 +73,11 @@ const struct option_entry option_entries[] = {
 	       "where to write the profile, - for stdout (default "
 	       "rbprof-HOST-YYYYmmddTHHMMSS.pb.gz)"),
 	OPTION(RECORD, OUTPUT, 'f', 'f', "format", "FORMAT",
-	       "pprof, folded, json or text (default by the suffix of FILE: .pb.gz .pb .folded "
+	       "pprof, folded, html, json or text (default by the suffix of FILE: .pb.gz .pb .folded "
 	       ".json .txt, else pprof)"),
 	OPTION(REPORT, OUTPUT, 'o', 'o', "output", "FILE", "where to write (default stdout)"),
 	OPTION(REPORT, OUTPUT, 'f', 'f', "format", "FORMAT",
-	       "pprof, folded, json or text (default by the suffix of -o's FILE: .pb.gz .pb "
+	       "pprof, folded, html, json or text (default by the suffix of -o's FILE: .pb.gz .pb "
 	       ".folded .json .txt, else text)"),
 	OPTION(RECORD | REPORT, OUTPUT, 0, OPTION_KEY_VALUE, "value", "TYPE",
 	       "sample type for formats with one value: cpu-time (default), cpu-samples, "

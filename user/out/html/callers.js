@@ -79,7 +79,10 @@ export class Callers {
 	// One more stack that comes to `key` on its way from a leaf: at is where it is in the tree.
 	attach(parent, known, key, at, sums) {
 		let ofParent = known.get(parent);
-		if (!ofParent) known.set(parent, (ofParent = new Map()));
+		if (!ofParent) {
+			ofParent = new Map();
+			known.set(parent, ofParent);
+		}
 		let node = ofParent.get(key);
 		if (node === undefined) {
 			node = this.add(parent, key);

@@ -45,7 +45,9 @@ export function makeControls(app) {
 	const group = find("group");
 	group.append(
 		element("option", { value: "", textContent: "nothing" }),
-		...model.labels.map((label, index) => element("option", { value: String(index), textContent: visible(label.name) })),
+		...model.labels.map((label, index) =>
+			element("option", { value: String(index), textContent: visible(label.name) }),
+		),
 	);
 	group.disabled = !model.labels.length;
 	group.addEventListener("change", () => app.set({ group: group.value === "" ? null : Number(group.value) }));
@@ -86,8 +88,7 @@ export function showControls(app) {
 // ---- filters ----
 
 function filterText(app, filter) {
-	if (filter.kind === "function")
-		return `stacks ${filter.exclude ? "without" : "with"} ${app.names.names[filter.id]}`;
+	if (filter.kind === "function") return `stacks ${filter.exclude ? "without" : "with"} ${app.names.names[filter.id]}`;
 	const label = app.model.labels[filter.key];
 	return `${visible(label.name)} ${filter.exclude ? "≠" : "="} ${labelValue(label, filter.value)}`;
 }

@@ -95,9 +95,7 @@ export function visible(text) {
 	return text.replace(UNSAFE, (character) => {
 		if (SHORT[character]) return SHORT[character];
 		const code = character.codePointAt(0);
-		return code > 0xff
-			? `\\u${code.toString(16).padStart(4, "0")}`
-			: `\\x${code.toString(16).padStart(2, "0")}`;
+		return code > 0xff ? `\\u${code.toString(16).padStart(4, "0")}` : `\\x${code.toString(16).padStart(2, "0")}`;
 	});
 }
 

@@ -12,7 +12,9 @@ export class Labels {
 		this.app = app;
 		this.key = 0;
 		if (!app.model.labels.length) {
-			find("labels").replaceChildren(element("p", { className: "list-empty", textContent: "this profile has no labels" }));
+			find("labels").replaceChildren(
+				element("p", { className: "list-empty", textContent: "this profile has no labels" }),
+			);
 			return;
 		}
 		radios(

@@ -46,8 +46,7 @@ function passingNodes(model, filters) {
 	const passes = new Uint8Array(nodeParent.length).fill(1);
 	for (const { id, exclude } of codes) {
 		const has = new Uint8Array(nodeParent.length);
-		for (let node = 1; node < has.length; node++)
-			has[node] = nodeFunction[node] === id ? 1 : has[nodeParent[node]];
+		for (let node = 1; node < has.length; node++) has[node] = nodeFunction[node] === id ? 1 : has[nodeParent[node]];
 		for (let node = 0; node < has.length; node++) passes[node] &= exclude ? 1 - has[node] : has[node];
 	}
 	return passes;
@@ -69,7 +68,10 @@ function selectRows(model, state) {
 			if (!passes.get(set)) continue;
 			const group = groups ? groups[set] : 0;
 			let bucket = buckets.get(group);
-			if (!bucket) buckets.set(group, (bucket = model.sides.map(() => [])));
+			if (!bucket) {
+				bucket = model.sides.map(() => []);
+				buckets.set(group, bucket);
+			}
 			bucket[index].push(row);
 		}
 	});
