@@ -32,7 +32,7 @@ for file in "$folder"/*.js; do
 	*) fail "$name is not in the list of modules" ;;
 	esac
 done
-cat "$folder/tables.css" "$folder/page.css" | grep -v '^/\* SPDX' >"$scratch/style"
+cat "$folder/graph.css" "$folder/tables.css" "$folder/page.css" | grep -v '^/\* SPDX' >"$scratch/style"
 ! grep -qi '</\|<!--' "$scratch/script" "$scratch/style" || fail "a tag in the script or style"
 
 # What the browser hashes is all between the tags.
