@@ -79,7 +79,8 @@ static int choose_format(struct record *record)
 	record->format = options->format ? out__format_by_name(options->format)
 					 : out__format_by_path(record->path);
 	if (!record->format) {
-		log__error("unknown format '%s'; use pprof, folded, html, json or text", options->format);
+		log__error("unknown format '%s'; use pprof, folded, html, json or text",
+			   options->format);
 		return CMD_USAGE;
 	}
 	if (!record->format->write) {

@@ -120,6 +120,8 @@ async function themes(page) {
 	const seen = { themes: [], backs: [] };
 	for (const colorScheme of ["light", "dark"]) {
 		await page.emulateMedia({ colorScheme });
+		// The page hears of it in a moment.
+		await page.waitForFunction((name) => document.documentElement.dataset.theme === name, colorScheme);
 		seen.themes.push(await theme());
 		seen.backs.push(await back());
 	}
