@@ -33,7 +33,7 @@ SRC  := $(filter-out user/main.c,$(sort $(wildcard user/*.c user/*/*.c)))
 OBJ  := $(SRC:%.c=$(O)/%.o) $(O)/pprof.pb-c.o
 SAN  := $(SRC:%.c=$(O)/san/%.o) $(O)/san/pprof.pb-c.o
 SKEL := $(O)/rbprof.skel.h
-GEN  := $(SKEL) $(O)/pprof.pb-c.h $(O)/version.h
+GEN  := $(SKEL) $(O)/pprof.pb-c.h $(O)/version.h $(O)/html_page.h
 BPF_HEADERS := $(wildcard bpf/*.h) vmlinux.h $(wildcard include/*)
 MAN  := $(patsubst docs/man/%.scd,$(O)/man/%,$(wildcard docs/man/*.scd))
 
@@ -64,6 +64,11 @@ $(O)/pprof.pb-c.o: $(O)/pprof.pb-c.c
 
 $(O)/san/pprof.pb-c.o: $(O)/pprof.pb-c.c
 	$(Q)mkdir -p $(@D) && $(CLANG) -O1 -g -w -fsanitize=address,undefined -c $< -o $@
+
+# ---- the page of -f html ----
+$(O)/html_page.h: tools/html-page.sh $(wildcard user/out/html/*) | $(O)
+	$(say) HTML $@
+	$(Q)tools/html-page.sh user/out/html >$@
 
 # ---- the version, as git tells it; touched only when it changes ----
 $(O)/version.h: FORCE | $(O)

@@ -34,8 +34,7 @@ static int choose_format(const struct options *options, const struct out_format 
 	*ret_format = format;
 	if (diff__format(format))
 		return CMD_DONE;
-	log__error("no difference in format '%s': not in this version, choose one of text, json, "
-		   "folded",
+	log__error("no difference in format '%s': choose one of text, json, folded, html",
 		   format->name);
 	return CMD_USAGE;
 }

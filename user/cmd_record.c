@@ -82,10 +82,6 @@ static int choose_format(struct record *record)
 		log__error("unknown format '%s'", options->format);
 		return CMD_USAGE;
 	}
-	if (!record->format->write) {
-		log__error("format '%s': not in this version", record->format->name);
-		return CMD_USAGE;
-	}
 	if (record->format->needs_times && !options->timeline) {
 		log__error("format '%s' needs the time of each sample: give --timeline",
 			   record->format->name);

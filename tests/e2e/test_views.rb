@@ -195,7 +195,7 @@ class TestViews < E2E
     assert_code 0, Profiler.run("diff", base[:file], none.file)
     assert_error Profiler.run("diff", base[:file]), 2, /BASE HEAD/
     assert_error Profiler.run("diff", base[:file], "/no/such"), 5, %r{/no/such}
-    assert_error Profiler.run("diff", base[:file], base[:file], "-f", "html"), 2, /not in this version/
+    assert_error Profiler.run("diff", base[:file], base[:file], "-f", "speedscope"), 2, /no difference in format/
     bad = File.join(folder("bad"), "bad.pb.gz")
     File.binwrite(bad, File.binread(base[:file])[0..-30])
     assert_error Profiler.run("diff", bad, base[:file]), 5, /bad\.pb\.gz/

@@ -161,7 +161,7 @@ static void formats_of_a_difference(void **state)
 	assert_ptr_equal(diff__format(out__format_by_name("json")), diff__json);
 	assert_ptr_equal(diff__format(out__format_by_name("folded")), diff__folded);
 	assert_null(diff__format(out__format_by_name("pprof")));
-	assert_null(diff__format(out__format_by_name("html")));
+	assert_ptr_equal(diff__format(out__format_by_name("html")), diff__html);
 }
 
 int main(void)

@@ -229,18 +229,6 @@ static void a_part_is_shown_by_what_is_asked_for(void **state)
 	expect_error(RUN("sample.pb.gz", "--by", ""), CMD_USAGE, "empty --by");
 }
 
-static void what_comes_later_is_refused(void **state)
-{
-	(void)state;
-	expect_error(RUN("sample.pb.gz", "-f", "html"), CMD_USAGE, "not in this version");
-	expect_error(RUN("sample.pb.gz", "-o", "x.html"), CMD_USAGE, "not in this version");
-	assert_int_equal(access("x.html", F_OK), -1);
-
-	assert_int_equal(RUN("--help"), CMD_DONE);
-	assert_non_null(strstr(out, "--value"));
-	assert_null(strstr(out, "html"));
-}
-
 static void what_has_no_times_is_no_trace(void **state)
 {
 	(void)state;
@@ -335,7 +323,6 @@ int main(void)
 		cmocka_unit_test(the_suffix_of_the_output_names_the_format),
 		cmocka_unit_test(wrong_usage_is_2),
 		cmocka_unit_test(a_part_is_shown_by_what_is_asked_for),
-		cmocka_unit_test(what_comes_later_is_refused),
 		cmocka_unit_test(what_has_no_times_is_no_trace),
 		cmocka_unit_test(an_input_that_is_no_profile_is_5),
 		cmocka_unit_test(an_output_that_cannot_be_written_is_5),

@@ -141,15 +141,12 @@ static int parse_format(struct options *options, const char *text)
 	const struct out_format *format = out__format_by_name(text);
 	char names[128];
 
-	if (format && format->write) {
+	if (format) {
 		options->format = text;
 		return 0;
 	}
 	list_formats(names, sizeof(names));
-	if (format)
-		log__error("format '%s': not in this version, choose one of %s", text, names);
-	else
-		log__error("unknown format '%s': choose one of %s", text, names);
+	log__error("unknown format '%s': choose one of %s", text, names);
 	return EINVAL;
 }
 
@@ -257,21 +254,6 @@ static int parse_argument(struct parse *parse, char *text, struct argp_state *st
 	}
 }
 
-/* The suffix of -o must not choose a format of a later version. */
-static int check_suffix(const struct options *options)
-{
-	const struct out_format *format;
-
-	if (options->format || !options->output)
-		return 0;
-	format = out__format_by_path(options->output);
-	if (format->write)
-		return 0;
-	log__error("format '%s' of '%s': not in this version, choose another with -f", format->name,
-		   options->output);
-	return EINVAL;
-}
-
 static int check_end(struct parse *parse, const struct argp_state *state)
 {
 	struct options *options = parse->options;
@@ -302,7 +284,7 @@ static int check_end(struct parse *parse, const struct argp_state *state)
 	}
 	if (!options->command && !has_others)
 		options->all = true;
-	return check_suffix(options);
+	return 0;
 }
 
 /* ---- argp ---- */

@@ -74,18 +74,18 @@ const struct option_entry option_entries[] = {
 	       "where to write the profile, - for stdout (default "
 	       "rbprof-HOST-YYYYmmddTHHMMSS.pb.gz)"),
 	OPTION(RECORD, OUTPUT, 'f', 'f', "format", "FORMAT",
-	       "pprof, folded, speedscope, firefox, chrome, json or text (default by the suffix "
-	       "of FILE: .pb.gz .pb .folded .speedscope.json .firefox.json .trace.json .json "
-	       ".txt, else pprof)"),
+	       "pprof, folded, speedscope, firefox, chrome, html, json or text (default by the "
+	       "suffix of FILE: .pb.gz .pb .folded .speedscope.json .firefox.json .trace.json "
+	       ".html .json .txt, else pprof)"),
 	OPTION(REPORT, OUTPUT, 'o', 'o', "output", "FILE", "where to write (default stdout)"),
 	OPTION(REPORT, OUTPUT, 'f', 'f', "format", "FORMAT",
-	       "pprof, folded, speedscope, firefox, chrome, json or text (default by the suffix "
-	       "of -o's FILE: .pb.gz .pb .folded .speedscope.json .firefox.json .trace.json "
-	       ".json .txt, else text)"),
+	       "pprof, folded, speedscope, firefox, chrome, html, json or text (default by the "
+	       "suffix of -o's FILE: .pb.gz .pb .folded .speedscope.json .firefox.json "
+	       ".trace.json .html .json .txt, else text)"),
 	OPTION(DIFF, OUTPUT, 'o', 'o', "output", "FILE", "where to write (default stdout)"),
 	OPTION(DIFF, OUTPUT, 'f', 'f', "format", "FORMAT",
-	       "text, json or folded (stack, value before and after; for difffolded tools); default "
-	       "by the suffix of -o's FILE: .txt .json .folded, else text"),
+	       "text, json, html or folded (stack, value before and after; for difffolded tools); "
+	       "default by the suffix of -o's FILE: .txt .json .html .folded, else text"),
 	OPTION(REPORT | DIFF, SELECT, 0, OPTION_KEY_FOCUS, "focus", "LABEL=GLOB",
 	       "only samples whose label fits the pattern: thread, endpoint, state, process, "
 	       "container, or any label of the file; can be given more than once"),

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A difference as html would have its row here. */
 static const struct {
 	const char *name;
 	diff_write write;
@@ -13,6 +12,7 @@ static const struct {
 	{ "text", diff__text },
 	{ "json", diff__json },
 	{ "folded", diff__folded },
+	{ "html", diff__html },
 };
 
 diff_write diff__format(const struct out_format *format)

@@ -21,13 +21,14 @@ struct diff {
 	bool is_normalized;
 };
 
-/* NULL: no format of diff, or not in this version. */
+/* NULL: no format of diff. */
 typedef int (*diff_write)(const struct diff *diff, const struct out_options *options, FILE *stream);
 diff_write diff__format(const struct out_format *format);
 
 /* 0 or -errno; errors of the stream are its owner's to find. */
 int diff__text(const struct diff *diff, const struct out_options *options, FILE *stream);
 int diff__json(const struct diff *diff, const struct out_options *options, FILE *stream);
+int diff__html(const struct diff *diff, const struct out_options *options, FILE *stream);
 /* "stack base head": what difffolded tools read. */
 int diff__folded(const struct diff *diff, const struct out_options *options, FILE *stream);
 

@@ -19,7 +19,7 @@ static const struct out_format formats[] = {
 	{ WRITTEN_BY(firefox), .suffixes = SUFFIXES(".firefox.json"), .has_one_value = true },
 	{ WRITTEN_BY(chrome), .suffixes = SUFFIXES(".trace.json"), .refuse = chrome__refuse,
 	  .needs_times = true },
-	{ .name = "html", .suffixes = SUFFIXES(".html") },
+	{ WRITTEN_BY(html), .suffixes = SUFFIXES(".html") },
 };
 /* clang-format on */
 

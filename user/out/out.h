@@ -68,6 +68,7 @@ const char *out__refuses(const struct out_format *format, const struct profile *
 int pprof__write(struct profile *profile, const struct out_options *options, FILE *stream);
 int folded__write(struct profile *profile, const struct out_options *options, FILE *stream);
 int json__write(struct profile *profile, const struct out_options *options, FILE *stream);
+int html__write(struct profile *profile, const struct out_options *options, FILE *stream);
 int text__write(struct profile *profile, const struct out_options *options, FILE *stream);
 int speedscope__write(struct profile *profile, const struct out_options *options, FILE *stream);
 int firefox__write(struct profile *profile, const struct out_options *options, FILE *stream);
