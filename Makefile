@@ -27,13 +27,14 @@ BPF_CFLAGS := -O2 -g -target bpf -mcpu=v3 -D__TARGET_ARCH_$(ARCH) -I. -Iinclude 
 	-I/usr/include/$(shell uname -m)-linux-gnu -Wall -Wextra -Werror -Wno-unused-parameter \
 	-Wno-address-of-packed-member -Wno-missing-declarations
 # One binary: everything static but libc, libz and the loader (checked by tests).
-LDLIBS := -Wl,-Bstatic -lbpf -lelf -lzstd -lcapstone -lprotobuf-c -ljansson -Wl,-Bdynamic -lz
+LDLIBS := -Wl,-Bstatic -lbpf -lelf -lzstd -lcapstone -lprotobuf-c -ljansson \
+	-lncursesw -ltinfo -Wl,-Bdynamic -lz
 
 SRC  := $(filter-out user/main.c,$(sort $(wildcard user/*.c user/*/*.c)))
 OBJ  := $(SRC:%.c=$(O)/%.o) $(O)/pprof.pb-c.o
 SAN  := $(SRC:%.c=$(O)/san/%.o) $(O)/san/pprof.pb-c.o
 SKEL := $(O)/rbprof.skel.h
-GEN  := $(SKEL) $(O)/pprof.pb-c.h $(O)/version.h
+GEN  := $(SKEL) $(O)/pprof.pb-c.h $(O)/version.h $(O)/terminfo_table.h
 BPF_HEADERS := $(wildcard bpf/*.h) vmlinux.h $(wildcard include/*)
 MAN  := $(patsubst docs/man/%.scd,$(O)/man/%,$(wildcard docs/man/*.scd))
 
@@ -71,6 +72,11 @@ $(O)/version.h: FORCE | $(O)
 		echo '#define RBPROF_VERSION "$(VERSION)"' >$@
 .PHONY: FORCE
 FORCE:
+
+# ---- terminals that are known where there is no terminfo database ----
+$(O)/terminfo_table.h: tools/terminfo.sh | $(O)
+	$(say) TERM $@
+	$(Q)tools/terminfo.sh >$@
 
 # ---- user space ----
 $(O)/%.o: %.c | $(GEN)

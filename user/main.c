@@ -17,11 +17,12 @@
 #define MAX_LENGTH   16
 
 static int (*const commands[OPTIONS_COMMAND_COUNT])(int argc, char **argv) = {
-	[OPTIONS_RECORD] = cmd_record, [OPTIONS_DUMP] = cmd_dump,   [OPTIONS_PS] = cmd_ps,
-	[OPTIONS_REPORT] = cmd_report, [OPTIONS_STATE] = cmd_state, [OPTIONS_DOCTOR] = cmd_doctor,
+	[OPTIONS_RECORD] = cmd_record, [OPTIONS_TOP] = cmd_top,	      [OPTIONS_DUMP] = cmd_dump,
+	[OPTIONS_PS] = cmd_ps,	       [OPTIONS_REPORT] = cmd_report, [OPTIONS_STATE] = cmd_state,
+	[OPTIONS_DOCTOR] = cmd_doctor,
 };
 
-static const char *const later[] = { "top", "diff", "gate", "agent" };
+static const char *const later[] = { "diff", "gate", "agent" };
 
 static void print_help(FILE *stream)
 {

@@ -17,7 +17,6 @@
 #include "version.h"
 
 #define PROGRAM	      "rbprof-bpf"
-#define MAX_LISTED    64
 #define MIN_CONTAINER 6
 
 struct parse {
@@ -90,23 +89,6 @@ static int parse_pids(struct options *options, const char *text)
 	return error;
 }
 
-static int add_to_list(struct options_list *list, const char *name, const char *text)
-{
-	const char **items;
-
-	if (list->count == MAX_LISTED) {
-		log__error("more than %d --%s: use a pattern or a path above them all", MAX_LISTED,
-			   name);
-		return EINVAL;
-	}
-	items = realloc(list->items, (list->count + 1) * sizeof(*items));
-	if (!items)
-		return ENOMEM;
-	items[list->count++] = text;
-	list->items = items;
-	return 0;
-}
-
 static int parse_comm(struct options *options, const char *text)
 {
 	if (!*text) {
@@ -116,7 +98,7 @@ static int parse_comm(struct options *options, const char *text)
 	if (!strpbrk(text, "*?[\\") && strlen(text) >= RBPROF_COMM_LEN)
 		log__warn("--comm '%s' never fits: the kernel keeps %d bytes of a name", text,
 			  RBPROF_COMM_LEN - 1);
-	return add_to_list(&options->comms, "comm", text);
+	return options__add_to_list(&options->comms, "comm", text);
 }
 
 static int parse_cgroup(struct options *options, const char *text)
@@ -127,7 +109,7 @@ static int parse_cgroup(struct options *options, const char *text)
 			   text);
 		return EINVAL;
 	}
-	return add_to_list(&options->cgroups, "cgroup", text);
+	return options__add_to_list(&options->cgroups, "cgroup", text);
 }
 
 static int parse_container(struct options *options, const char *text)
@@ -138,7 +120,7 @@ static int parse_container(struct options *options, const char *text)
 			   text, MIN_CONTAINER);
 		return EINVAL;
 	}
-	return add_to_list(&options->containers, "container", text);
+	return options__add_to_list(&options->containers, "container", text);
 }
 
 /* "pprof, folded, json, text": the formats of this version. */
@@ -240,6 +222,7 @@ static int parse_argument(struct parse *parse, char *text, struct argp_state *st
 
 	switch (parse->command) {
 	case OPTIONS_RECORD:
+	case OPTIONS_TOP:
 		/* Everything from here on is COMMAND's own. */
 		options->command = &parse->argv[state->next - 1];
 		state->next = state->argc;
@@ -282,6 +265,11 @@ static int check_suffix(const struct options *options)
 	return EINVAL;
 }
 
+static bool takes_command(enum options_command command)
+{
+	return command == OPTIONS_RECORD || command == OPTIONS_TOP;
+}
+
 static int check_end(struct parse *parse, const struct argp_state *state)
 {
 	struct options *options = parse->options;
@@ -292,7 +280,7 @@ static int check_end(struct parse *parse, const struct argp_state *state)
 		log__error("no file given: " PROGRAM " report FILE, as record has written it");
 		return EINVAL;
 	}
-	if (parse->command == OPTIONS_RECORD && state->quoted && !options->command) {
+	if (state->quoted && !options->command && takes_command(parse->command)) {
 		log__error("no COMMAND after --");
 		return EINVAL;
 	}
@@ -365,6 +353,17 @@ static int parse_option(int key, char *text, struct argp_state *state)
 		return parse_format(options, text);
 	case OPTION_KEY_VALUE:
 		return parse_value(parse, text);
+	case OPTION_KEY_BY:
+		return options__by(options, text);
+	case OPTION_KEY_FOCUS:
+		return options__label_glob(&options->focuses, "focus", text);
+	case OPTION_KEY_IGNORE:
+		return options__label_glob(&options->ignores, "ignore", text);
+	case OPTION_KEY_LINES:
+		options->by_line = true;
+		return 0;
+	case OPTION_KEY_INTERVAL:
+		return options__interval(options, text);
 	case OPTION_KEY_STATS:
 		return parse_stats(options, text);
 	case OPTION_KEY_JSON:
@@ -529,6 +528,8 @@ void options__free(struct options *options)
 	free(options->comms.items);
 	free(options->cgroups.items);
 	free(options->containers.items);
+	free(options->focuses.items);
+	free(options->ignores.items);
 	memset(options, 0, sizeof(*options));
 }
 

@@ -21,7 +21,12 @@ enum option_key {
 	OPTION_KEY_TIMELINE,
 	OPTION_KEY_RING,
 	OPTION_KEY_MAX_FRAMES,
+	OPTION_KEY_INTERVAL,
 	OPTION_KEY_VALUE,
+	OPTION_KEY_BY,
+	OPTION_KEY_FOCUS,
+	OPTION_KEY_IGNORE,
+	OPTION_KEY_LINES,
 	OPTION_KEY_STATS,
 	OPTION_KEY_JSON,
 	OPTION_KEY_COLOR,
@@ -58,6 +63,14 @@ extern const struct option_command option_commands[OPTIONS_COMMAND_COUNT];
 
 /* options_value.c: the same for an option, which `what` names. 0, or EINVAL after a message. */
 int options__time(const char *what, const char *text, uint64_t *ret_ns);
+
+/*
+ * options_view.c: 0, or EINVAL after a message, or ENOMEM. name: of the option, without dashes.
+ */
+int options__add_to_list(struct options_list *list, const char *name, const char *text);
+int options__interval(struct options *options, const char *text);
+int options__by(struct options *options, const char *text);
+int options__label_glob(struct options_list *list, const char *name, const char *text);
 
 /* Heading of a group in --help; NULL: none. */
 const char *option_group__title(enum option_group group);

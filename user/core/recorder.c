@@ -61,6 +61,8 @@ static int start_command(struct recorder *recorder)
 		log__error("cannot start %s: %s", command[0], strerror(-error));
 		return CMD_UNABLE;
 	}
+	if (recorder->hides_terminal)
+		launch__hide_terminal(recorder->launch);
 	if (launch__interpreter(command, &interpreter))
 		interpreter = NULL;
 	error = session__follow_command(recorder->session, launch__pid(recorder->launch),

@@ -19,7 +19,8 @@
 
 struct recorder {
 	const struct options *options;
-	int epoll_fd; /* the caller's own descriptors may be in it, too */
+	int epoll_fd;	     /* the caller's own descriptors may be in it, too */
+	bool hides_terminal; /* from COMMAND; set before the start */
 	struct session *session;
 	struct launch *launch;	 /* NULL: there is no COMMAND */
 	struct control *control; /* NULL: there is no socket */
