@@ -8,7 +8,7 @@
 #include "model.h"
 
 #define LINE_BYTES    1024
-#define LINES_NUMBERS 26 /* columns that the numbers of a row take */
+#define LINES_NUMBERS 27 /* columns that the numbers of a row take */
 
 /* "2 processes, 14 threads, 198 samples/s, 0 lost" */
 void lines__counts(const struct top_model *model, char *text, size_t size);
