@@ -209,7 +209,7 @@ static void print_rest(struct top *top)
 
 	if (top->error || recorder__now_ns() - since < top->options.interval_ns / 2)
 		return;
-	if (session__profile(top->recorder.session, "top") && top_model__poll(&top->model))
+	if (top_model__poll(&top->model))
 		print(top);
 }
 
@@ -225,6 +225,8 @@ static int watch(struct top *top)
 	screen__close(top->screen);
 	top->screen = NULL;
 	session__stop(top->recorder.session);
+	/* Makes a last slice, and closes the balance that is looked at below. */
+	session__profile(top->recorder.session, "top");
 	if (!has_screen)
 		print_rest(top);
 	if (top->error)

@@ -10,6 +10,7 @@
 #include "../out/escape.h"
 
 #define MIN_NAME      16 /* columns, on however narrow a terminal */
+#define MIN_BOTH      40 /* columns for a name and a place */
 #define WITHOUT_WIDTH 40
 
 struct text {
@@ -144,8 +145,8 @@ struct lines_columns lines__divide(const struct top_model *model, size_t columns
 		widest = bytes > widest ? bytes : widest;
 	}
 	left = columns > LINES_NUMBERS + 2 ? columns - LINES_NUMBERS - 2 : 0;
-	/* Names have three fifths of it if they need them. */
-	divided.name = left * 3 / 5;
+	/* Names have three fifths of it if they need them; all of it where there is little. */
+	divided.name = left < MIN_BOTH ? left : left * 3 / 5;
 	if (divided.name < MIN_NAME)
 		divided.name = MIN_NAME < left ? MIN_NAME : left;
 	if (widest < divided.name)

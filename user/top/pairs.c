@@ -3,7 +3,6 @@
 
 #include <errno.h>
 #include <stdlib.h>
-#include <string.h>
 
 #define FIRST_SLOTS 256
 
@@ -66,13 +65,6 @@ int pairs__add(struct pairs *pairs, uint32_t first, uint32_t second, int64_t val
 	}
 	pairs->pairs[*slot - 1].sum += value;
 	return 0;
-}
-
-void pairs__clear(struct pairs *pairs)
-{
-	if (pairs->slots)
-		memset(pairs->slots, 0, pairs->slot_count * sizeof(*pairs->slots));
-	pairs->count = 0;
 }
 
 void pairs__free(struct pairs *pairs)

@@ -24,8 +24,6 @@ struct pairs {
 
 /* Adds to the sum of the pair, which may be new. 0 or -ENOMEM, and nothing is added. */
 int pairs__add(struct pairs *pairs, uint32_t first, uint32_t second, int64_t value);
-/* Forgets all pairs and keeps the room. */
-void pairs__clear(struct pairs *pairs);
 void pairs__free(struct pairs *pairs);
 
 #endif
