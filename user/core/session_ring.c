@@ -232,7 +232,8 @@ void ring__poll(struct ring *ring, struct session *session)
 /* ---- writing ---- */
 
 /* Adds the rows of a run of slices that have one profile. The first that has another, or NULL. */
-static const struct session_slice *add_run(const struct session_slice *slice, struct profile *written, int *error)
+static const struct session_slice *add_run(const struct session_slice *slice,
+					   struct profile *written, int *error)
 {
 	const struct profile *from = slice->profile;
 	struct profile_import *import;

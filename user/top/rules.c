@@ -20,12 +20,12 @@ const char *rules__label_name(const char *name)
 const struct profile_label *rules__label(const struct profile *profile, uint32_t label_set,
 					 const char *key)
 {
-	struct profile_label_set set = profile__label_set_at(profile, label_set);
-	uint32_t i;
+	const struct profile_label_set set = profile__label_set_at(profile, label_set);
+	const struct profile_label *label;
 
-	for (i = 0; i < set.count; i++) {
-		if (!strcmp(profile__text(profile, set.labels[i].key), key))
-			return &set.labels[i];
+	for (label = set.labels; label < set.labels + set.count; label++) {
+		if (!strcmp(profile__text(profile, label->key), key))
+			return label;
 	}
 	return NULL;
 }
