@@ -42,7 +42,7 @@ UNIT := $(patsubst tests/unit/%.c,$(O)/tests/%,$(wildcard tests/unit/test_*.c))
 FUZZ := $(patsubst tests/fuzz/%.c,$(O)/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
 
 .PHONY: all
-all: $(O)/rbprof-bpf man ## build the profiler and its man pages (default)
+all: $(O)/rbprof-bpf man completions ## build the profiler, man pages, completions (default)
 
 .DELETE_ON_ERROR:
 
@@ -148,6 +148,21 @@ $(O)/man/%: docs/man/%.scd | $(O)
 .PHONY: man
 man: $(MAN)
 
+# ---- completions, under the names by which shells look for them ----
+COMPLETIONS := $(O)/completions/bash/rbprof-bpf $(O)/completions/zsh/_rbprof-bpf \
+	$(O)/completions/fish/rbprof-bpf.fish
+
+.PHONY: completions
+completions: $(COMPLETIONS)
+
+$(COMPLETIONS): $(O)/completions.tool
+	$(say) COMPL $@
+	$(Q)mkdir -p $(@D) && $< $(notdir $(@D)) >$@
+
+$(O)/completions.tool: tools/completions.c $(O)/librbprof.a
+	$(say) LINK $@
+	$(Q)$(CC) $(CPPFLAGS) -I. $(CFLAGS) -MMD -MP $< $(O)/librbprof.a $(LDLIBS) -o $@
+
 $(O):
 	$(Q)mkdir -p $@
 
@@ -204,6 +219,12 @@ install: all ## install to $(DESTDIR)$(PREFIX)
 	$(Q)install -D -m 0755 $(O)/rbprof-bpf $(DESTDIR)$(PREFIX)/bin/rbprof-bpf
 	$(Q)for page in $(MAN); do \
 		install -D -m 0644 $$page $(DESTDIR)$(PREFIX)/share/man/man8/$${page##*/}; done
+	$(Q)install -D -m 0644 -t $(DESTDIR)$(PREFIX)/share/bash-completion/completions \
+		$(O)/completions/bash/rbprof-bpf
+	$(Q)install -D -m 0644 -t $(DESTDIR)$(PREFIX)/share/zsh/site-functions \
+		$(O)/completions/zsh/_rbprof-bpf
+	$(Q)install -D -m 0644 -t $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d \
+		$(O)/completions/fish/rbprof-bpf.fish
 
 .PHONY: clean
 clean: ## remove everything built
