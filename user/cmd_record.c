@@ -248,11 +248,26 @@ static void on_ready(int fd, void *context)
 		write_on_signal(record);
 }
 
+/* Who waits for figures must know that there is nothing to count yet. */
+static void say_if_nothing_runs(struct record *record)
+{
+	const struct options *options = &record->options;
+	struct session_summary summary;
+
+	session__summary(record->recorder.session, &summary);
+	if (options->command || summary.processes || summary.refused)
+		return;
+	log__info("no ruby process %s yet: one that starts is recorded, until %s",
+		  options->all ? "is running" : "fits",
+		  options->duration_ns ? "the time is over or Ctrl-C" : "Ctrl-C");
+}
+
 static void run(struct record *record)
 {
 	struct recorder *recorder = &record->recorder;
 	uint64_t now = recorder__now_ns();
 
+	say_if_nothing_runs(record);
 	do {
 		recorder__turn(recorder, recorder__wait_ms(recorder, now), on_ready, record);
 		now = recorder__now_ns();

@@ -282,6 +282,14 @@ class TestTopPlain < E2E
     assert_empty profiler.err
   end
 
+  # The first try of somebody whose program does not run yet.
+  def test_record_says_that_there_is_nothing_yet
+    profiler = Profiler.record("--comm", "nobody", "-d", 1)
+    assert_code 0, profiler
+    assert_match(/^rbprof-bpf: no ruby process fits yet: one that starts is recorded, until /, profiler.err)
+    assert_match(/the profile is empty.*\n.*look at it with: rbprof-bpf report \S+\n\z/, profiler.err)
+  end
+
   def test_a_full_disk_is_told
     skip "no /dev/full" unless File.exist?("/dev/full")
     profiler = Profiler.new("top", "--comm", "nobody", "--interval", "100ms", out: "/dev/full")
