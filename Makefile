@@ -27,13 +27,14 @@ BPF_CFLAGS := -O2 -g -target bpf -mcpu=v3 -D__TARGET_ARCH_$(ARCH) -I. -Iinclude 
 	-I/usr/include/$(shell uname -m)-linux-gnu -Wall -Wextra -Werror -Wno-unused-parameter \
 	-Wno-address-of-packed-member -Wno-missing-declarations
 # One binary: everything static but libc, libz and the loader (checked by tests).
-LDLIBS := -Wl,-Bstatic -lbpf -lelf -lzstd -lcapstone -lprotobuf-c -ljansson -Wl,-Bdynamic -lz
+LDLIBS := -Wl,-Bstatic -lbpf -lelf -lzstd -lcapstone -lprotobuf-c -ljansson \
+	-lncursesw -ltinfo -Wl,-Bdynamic -lz
 
 SRC  := $(filter-out user/main.c,$(sort $(wildcard user/*.c user/*/*.c)))
 OBJ  := $(SRC:%.c=$(O)/%.o) $(O)/pprof.pb-c.o
 SAN  := $(SRC:%.c=$(O)/san/%.o) $(O)/san/pprof.pb-c.o
 SKEL := $(O)/rbprof.skel.h
-GEN  := $(SKEL) $(O)/pprof.pb-c.h $(O)/version.h $(O)/html_page.h
+GEN  := $(SKEL) $(O)/pprof.pb-c.h $(O)/version.h $(O)/html_page.h $(O)/terminfo_table.h
 BPF_HEADERS := $(wildcard bpf/*.h) vmlinux.h $(wildcard include/*)
 MAN  := $(patsubst docs/man/%.scd,$(O)/man/%,$(wildcard docs/man/*.scd))
 
@@ -41,7 +42,7 @@ UNIT := $(patsubst tests/unit/%.c,$(O)/tests/%,$(wildcard tests/unit/test_*.c))
 FUZZ := $(patsubst tests/fuzz/%.c,$(O)/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
 
 .PHONY: all
-all: $(O)/rbprof-bpf man ## build the profiler and its man pages (default)
+all: $(O)/rbprof-bpf man completions ## build the profiler, man pages, completions (default)
 
 .DELETE_ON_ERROR:
 
@@ -76,6 +77,11 @@ $(O)/version.h: FORCE | $(O)
 		echo '#define RBPROF_VERSION "$(VERSION)"' >$@
 .PHONY: FORCE
 FORCE:
+
+# ---- terminals that are known where there is no terminfo database ----
+$(O)/terminfo_table.h: tools/terminfo.sh | $(O)
+	$(say) TERM $@
+	$(Q)tools/terminfo.sh >$@
 
 # ---- user space ----
 $(O)/%.o: %.c | $(GEN)
@@ -147,6 +153,21 @@ $(O)/man/%: docs/man/%.scd | $(O)
 .PHONY: man
 man: $(MAN)
 
+# ---- completions, under the names by which shells look for them ----
+COMPLETIONS := $(O)/completions/bash/rbprof-bpf $(O)/completions/zsh/_rbprof-bpf \
+	$(O)/completions/fish/rbprof-bpf.fish
+
+.PHONY: completions
+completions: $(COMPLETIONS)
+
+$(COMPLETIONS): $(O)/completions.tool
+	$(say) COMPL $@
+	$(Q)mkdir -p $(@D) && $< $(notdir $(@D)) >$@
+
+$(O)/completions.tool: tools/completions.c $(O)/librbprof.a
+	$(say) LINK $@
+	$(Q)$(CC) $(CPPFLAGS) -I. $(CFLAGS) -MMD -MP $< $(O)/librbprof.a $(LDLIBS) -o $@
+
 $(O):
 	$(Q)mkdir -p $@
 
@@ -203,6 +224,12 @@ install: all ## install to $(DESTDIR)$(PREFIX)
 	$(Q)install -D -m 0755 $(O)/rbprof-bpf $(DESTDIR)$(PREFIX)/bin/rbprof-bpf
 	$(Q)for page in $(MAN); do \
 		install -D -m 0644 $$page $(DESTDIR)$(PREFIX)/share/man/man$${page##*.}/$${page##*/}; done
+	$(Q)install -D -m 0644 -t $(DESTDIR)$(PREFIX)/share/bash-completion/completions \
+		$(O)/completions/bash/rbprof-bpf
+	$(Q)install -D -m 0644 -t $(DESTDIR)$(PREFIX)/share/zsh/site-functions \
+		$(O)/completions/zsh/_rbprof-bpf
+	$(Q)install -D -m 0644 -t $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d \
+		$(O)/completions/fish/rbprof-bpf.fish
 
 .PHONY: clean
 clean: ## remove everything built

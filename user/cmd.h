@@ -18,6 +18,7 @@ enum cmd_status {
 };
 
 int cmd_record(int argc, char **argv);
+int cmd_top(int argc, char **argv);
 int cmd_dump(int argc, char **argv);
 int cmd_ps(int argc, char **argv);
 int cmd_report(int argc, char **argv);

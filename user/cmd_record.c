@@ -9,17 +9,14 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
-#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
-#include "core/control.h"
-#include "core/launch.h"
 #include "core/log.h"
 #include "core/options.h"
-#include "core/privilege.h"
+#include "core/recorder.h"
 #include "core/session.h"
 #include "core/stats_text.h"
 #include "out/out.h"
@@ -27,31 +24,17 @@
 
 #define POLL_MS	    100
 #define PROGRESS_NS 1000000000ULL
-#define CHECK_NS    1000000000ULL
-#define PRIORITY    (-20)
 
 struct record {
 	struct options options;
 	const struct out_format *format;
 	char path[512];
-	struct session *session;
-	struct launch *launch;
-	struct control *control;
+	struct recorder recorder;
 	char command_line[400];
-	int epoll_fd, signal_fd, write_fd; /* write_fd: SIGUSR1 */
-	unsigned int signals;		   /* SIGINT and SIGTERM so far */
-	uint64_t started_ns, progress_ns, checked_ns;
-	uint64_t capabilities;
-	int status; /* of a recording that ended early */
+	int signal_fd, write_fd; /* write_fd: SIGUSR1 */
+	unsigned int signals;	 /* SIGINT and SIGTERM so far */
+	uint64_t progress_ns;
 };
-
-static uint64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
 
 /* ---- before anything starts: all that can be wrong with what was asked for ---- */
 
@@ -125,26 +108,7 @@ static int try_output(const struct record *record)
 	return CMD_DONE;
 }
 
-static int check_privilege(void)
-{
-	char why[512];
-
-	if (!privilege__check(why, sizeof(why))) {
-		privilege__raise_memlock();
-		return CMD_DONE;
-	}
-	log__error("%s", why);
-	return CMD_UNABLE;
-}
-
-/* ---- start ---- */
-
-static int watch(struct record *record, int fd)
-{
-	struct epoll_event event = { .events = EPOLLIN, .data.fd = fd };
-
-	return fd >= 0 && epoll_ctl(record->epoll_fd, EPOLL_CTL_ADD, fd, &event) ? -errno : 0;
-}
+/* ---- signals ---- */
 
 static int catch_signals(struct record *record)
 {
@@ -163,72 +127,11 @@ static int catch_signals(struct record *record)
 	/* Apart: the first kind cancels what is being written. */
 	record->signal_fd = signalfd(-1, &ends, SFD_CLOEXEC | SFD_NONBLOCK);
 	record->write_fd = signalfd(-1, &writes, SFD_CLOEXEC | SFD_NONBLOCK);
-	record->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-	if (record->signal_fd < 0 || record->write_fd < 0 || record->epoll_fd < 0)
+	record->recorder.epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	if (record->signal_fd < 0 || record->write_fd < 0 || record->recorder.epoll_fd < 0)
 		return -errno;
-	error = watch(record, record->signal_fd);
-	return error ? error : watch(record, record->write_fd);
-}
-
-static int start_command(struct record *record)
-{
-	char *interpreter = NULL;
-	int error;
-
-	error = launch__new(record->options.command, &record->launch);
-	if (error == -ENOENT || error == -EACCES) {
-		log__error("cannot run %s: %s", record->options.command[0],
-			   error == -ENOENT ? "not found" : "not executable");
-		return launch__exit_status(error);
-	}
-	if (error) {
-		log__error("cannot start %s: %s", record->options.command[0], strerror(-error));
-		return CMD_UNABLE;
-	}
-	if (launch__interpreter(record->options.command, &interpreter))
-		interpreter = NULL;
-	error = session__follow_command(record->session, launch__pid(record->launch), interpreter);
-	free(interpreter);
-	return error ? CMD_UNABLE : CMD_DONE;
-}
-
-static int let_command_go(struct record *record)
-{
-	int error = launch__go(record->launch);
-
-	if (!error)
-		return watch(record, launch__pidfd(record->launch)) ? CMD_UNABLE : CMD_DONE;
-	log__error("cannot run %s: %s", record->options.command[0], strerror(-error));
-	return launch__exit_status(error);
-}
-
-static int start(struct record *record)
-{
-	int status = CMD_DONE, error;
-
-	if (session__new(&record->options, &record->session))
-		return CMD_UNABLE;
-	if (record->options.command)
-		status = start_command(record);
-	if (status)
-		return status;
-	if (session__start(record->session))
-		return CMD_UNABLE;
-	record->started_ns = now_ns();
-	privilege__capabilities(&record->capabilities);
-	/* A name is best read at once, before its code may be freed: we need little, but soon. */
-	if (setpriority(PRIO_PROCESS, 0, PRIORITY))
-		log__debug("cannot raise our priority: %s", strerror(errno));
-	if (control__new(&record->control))
-		log__debug("no state socket: `rbprof-bpf state` will not find this recording");
-	error = watch(record, session__fd(record->session));
-	if (!error && record->control)
-		error = watch(record, control__fd(record->control));
-	if (error) {
-		log__error("cannot wait for events: %s", strerror(-error));
-		return CMD_UNABLE;
-	}
-	return record->launch ? let_command_go(record) : CMD_DONE;
+	error = recorder__watch(&record->recorder, record->signal_fd);
+	return error ? error : recorder__watch(&record->recorder, record->write_fd);
 }
 
 /* ---- writing ---- */
@@ -267,7 +170,7 @@ static int write_profile(struct record *record, int64_t *ret_duration_ns)
 	struct output *output;
 	int error;
 
-	profile = session__profile(record->session, record->command_line);
+	profile = session__profile(record->recorder.session, record->command_line);
 	if (!profile) {
 		log__error("no memory for the profile");
 		return CMD_FILE;
@@ -322,25 +225,6 @@ static void write_on_signal(struct record *record)
 
 /* ---- while it runs ---- */
 
-/* Privileges may be taken from us; what can no longer be read must not look like the program. */
-static bool has_lost_privilege(struct record *record, uint64_t now)
-{
-	char why[512];
-	uint64_t set;
-
-	if (now - record->checked_ns < CHECK_NS)
-		return false;
-	record->checked_ns = now;
-	if (privilege__capabilities(&set) || set == record->capabilities)
-		return false;
-	record->capabilities = set;
-	if (!privilege__check(why, sizeof(why)))
-		return false;
-	log__error("privileges were lost while recording: %s", why);
-	record->status = CMD_UNABLE;
-	return true;
-}
-
 static void show_progress(struct record *record, uint64_t now)
 {
 	struct session_summary summary;
@@ -348,70 +232,49 @@ static void show_progress(struct record *record, uint64_t now)
 	if (now - record->progress_ns < PROGRESS_NS || !log__has_progress())
 		return;
 	record->progress_ns = now;
-	session__summary(record->session, &summary);
+	session__summary(record->recorder.session, &summary);
 	log__progress("%" PRIu64 " s, %" PRIu64 " samples, %u processes, %" PRIu64 " lost, %" PRIu64
 		      " errors",
-		      (now - record->started_ns) / 1000000000, summary.samples, summary.processes,
-		      summary.lost, summary.errors);
+		      (now - record->recorder.started_ns) / 1000000000, summary.samples,
+		      summary.processes, summary.lost, summary.errors);
 }
 
-static json_t *state_for_control(void *context)
+static void on_ready(int fd, void *context)
 {
-	return session__state(context);
+	struct record *record = context;
+
+	if (fd == record->signal_fd)
+		take_signals(record);
+	else if (fd == record->write_fd)
+		write_on_signal(record);
 }
 
-static bool has_time_left(const struct record *record, uint64_t now)
+/* Who waits for figures must know that there is nothing to count yet. */
+static void say_if_nothing_runs(struct record *record)
 {
-	return !record->options.duration_ns ||
-	       now - record->started_ns < record->options.duration_ns;
-}
+	const struct options *options = &record->options;
+	struct session_summary summary;
 
-/* Whether the command, and what it started, has ended. */
-static bool has_command_ended(struct record *record)
-{
-	int status;
-
-	return record->launch && launch__poll(record->launch, &status) != -EBUSY;
-}
-
-static int wait_ms(const struct record *record, uint64_t now)
-{
-	int at_most = session__wait_ms(record->session);
-	uint64_t left;
-
-	if (!record->options.duration_ns)
-		return at_most;
-	left = (record->options.duration_ns - (now - record->started_ns)) / 1000000 + 1;
-	return left < (uint64_t)at_most ? (int)left : at_most;
+	session__summary(record->recorder.session, &summary);
+	if (options->command || summary.processes || summary.refused)
+		return;
+	log__info("no ruby process %s yet: one that starts is recorded, until %s",
+		  options->all ? "is running" : "fits",
+		  options->duration_ns ? "the time is over or Ctrl-C" : "Ctrl-C");
 }
 
 static void run(struct record *record)
 {
-	struct epoll_event events[4];
-	uint64_t now = now_ns();
-	int count, i;
+	struct recorder *recorder = &record->recorder;
+	uint64_t now = recorder__now_ns();
 
-	while (!record->signals && has_time_left(record, now)) {
-		count = epoll_wait(record->epoll_fd, events, 4, wait_ms(record, now));
-		for (i = 0; i < count; i++) {
-			if (events[i].data.fd == record->signal_fd)
-				take_signals(record);
-			else if (events[i].data.fd == record->write_fd)
-				write_on_signal(record);
-			else if (record->control &&
-				 events[i].data.fd == control__fd(record->control))
-				control__answer(record->control, state_for_control,
-						record->session);
-		}
-		session__poll(record->session);
-		if (has_command_ended(record) || session__has_ended(record->session))
-			break;
-		now = now_ns();
-		if (has_lost_privilege(record, now))
-			break;
+	say_if_nothing_runs(record);
+	do {
+		recorder__turn(recorder, recorder__wait_ms(recorder, now), on_ready, record);
+		now = recorder__now_ns();
 		show_progress(record, now);
-	}
-	session__stop(record->session);
+	} while (!record->signals && !recorder__is_over(recorder, now));
+	session__stop(recorder->session);
 }
 
 /* ---- the end ---- */
@@ -424,8 +287,8 @@ static void say_end(struct record *record, int64_t duration_ns)
 
 	if (record->options.ring_ns)
 		snprintf(of_all, sizeof(of_all), "the last %.1f s of ", (double)duration_ns / 1e9);
-	session__summary(record->session, &summary);
-	session__warn(record->session);
+	session__summary(record->recorder.session, &summary);
+	session__warn(record->recorder.session);
 	if (!summary.processes_seen)
 		log__info("no ruby process ran meanwhile: the profile is empty");
 	log__info("%s: %s%" PRIu64 " samples, %.3f s cpu of %u processes, %.1f %% lost%s%s",
@@ -443,7 +306,7 @@ static void print_stats(struct record *record)
 	if (record->options.stats == OPTIONS_STATS_NONE)
 		return;
 	log__progress_clear();
-	stats = session__stats(record->session);
+	stats = session__stats(record->recorder.session);
 	if (record->options.stats == OPTIONS_STATS_JSON) {
 		json_dumpf(stats, stderr, JSON_COMPACT);
 		fputc('\n', stderr);
@@ -459,16 +322,16 @@ static int wait_for_command(struct record *record)
 	struct epoll_event events[4];
 	int status;
 
-	while (launch__poll(record->launch, &status) == -EBUSY) {
+	while (launch__poll(record->recorder.launch, &status) == -EBUSY) {
 		unsigned int before = record->signals;
 
-		epoll_wait(record->epoll_fd, events, 4, POLL_MS);
+		epoll_wait(record->recorder.epoll_fd, events, 4, POLL_MS);
 		take_signals(record);
 		drain(record->write_fd);
 		if (record->signals > before && before)
 			return CMD_ABORTED;
 	}
-	return launch__poll(record->launch, &status) ? CMD_UNABLE : status;
+	return launch__poll(record->recorder.launch, &status) ? CMD_UNABLE : status;
 }
 
 static int record_all(struct record *record)
@@ -477,13 +340,13 @@ static int record_all(struct record *record)
 	int64_t duration_ns = 0;
 
 	if (!status)
-		status = check_privilege();
+		status = recorder__check();
 	if (!status)
 		status = try_output(record);
 	if (!status && catch_signals(record))
 		status = CMD_UNABLE;
 	if (!status)
-		status = start(record);
+		status = recorder__start(&record->recorder, &record->options);
 	if (status)
 		return status;
 	run(record);
@@ -497,29 +360,27 @@ static int record_all(struct record *record)
 		return status;
 	print_stats(record);
 	say_end(record, duration_ns);
-	if (record->status)
-		return record->status;
-	return record->launch ? wait_for_command(record) : CMD_DONE;
+	if (record->recorder.status)
+		return record->recorder.status;
+	return record->recorder.launch ? wait_for_command(record) : CMD_DONE;
 }
 
 int cmd_record(int argc, char **argv)
 {
-	struct record record = { .epoll_fd = -1, .signal_fd = -1, .write_fd = -1 };
+	struct record record = { .recorder.epoll_fd = -1, .signal_fd = -1, .write_fd = -1 };
 	int status;
 
 	if (options__parse(OPTIONS_RECORD, argc, argv, &record.options))
 		return CMD_USAGE;
 	join_command_line(argc, argv, record.command_line, sizeof(record.command_line));
 	status = record_all(&record);
-	control__free(record.control);
-	session__free(record.session);
-	launch__free(record.launch);
+	recorder__free(&record.recorder);
 	if (record.signal_fd >= 0)
 		close(record.signal_fd);
 	if (record.write_fd >= 0)
 		close(record.write_fd);
-	if (record.epoll_fd >= 0)
-		close(record.epoll_fd);
+	if (record.recorder.epoll_fd >= 0)
+		close(record.recorder.epoll_fd);
 	options__free(&record.options);
 	return status;
 }

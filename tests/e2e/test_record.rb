@@ -436,7 +436,7 @@ class TestUsage < E2E
     end
   end
 
-  %w[top diff gate agent].each do |command|
+  %w[gate agent].each do |command|
     define_method("test_#{command}_is_refused_for_now") do
       profiler = Profiler.run(command)
       assert_code 2, profiler

@@ -24,6 +24,7 @@ struct launch {
 	int pidfd;
 	int go_fd;    /* writing end: one byte lets the child exec; -1 once it was */
 	int error_fd; /* reading end: the child's errno, or its end where the exec worked */
+	bool hides_terminal;
 	bool is_gone;
 	int status;
 };
@@ -182,6 +183,25 @@ static void exec_shell(const char *path, char *const argv[])
 	execv(_PATH_BSHELL, shell);
 }
 
+/* What the byte says that lets the child go. */
+enum go {
+	GO = 0,
+	GO_WITHOUT_TERMINAL,
+};
+
+/* An error leaves the terminal to the child: it shows more than it should. */
+static void leave_terminal(void)
+{
+	int nothing = open("/dev/null", O_RDWR | O_CLOEXEC), fd;
+
+	for (fd = STDIN_FILENO; nothing >= 0 && fd <= STDERR_FILENO; fd++) {
+		if (isatty(fd))
+			dup2(nothing, fd);
+	}
+	if (nothing >= 0)
+		close(nothing);
+}
+
 static _Noreturn void run_child(const char *path, char *const argv[],
 				const struct identity *identity, int go_fd, int error_fd)
 {
@@ -191,6 +211,8 @@ static _Noreturn void run_child(const char *path, char *const argv[],
 	/* No byte: our parent is gone, or will not have us run. */
 	if (read_fd(go_fd, &go, 1) != 1)
 		_exit(0);
+	if (go == GO_WITHOUT_TERMINAL)
+		leave_terminal();
 	error = -take_identity(identity);
 	if (!error) {
 		restore_signals();
@@ -283,8 +305,14 @@ int launch__pidfd(const struct launch *launch)
 	return launch->pidfd;
 }
 
+void launch__hide_terminal(struct launch *launch)
+{
+	launch->hides_terminal = true;
+}
+
 int launch__go(struct launch *launch)
 {
+	const char go = launch->hides_terminal ? GO_WITHOUT_TERMINAL : GO;
 	struct sigaction ignore = { .sa_handler = SIG_IGN }, before;
 	ssize_t length;
 	int error = 0, status;
@@ -293,7 +321,7 @@ int launch__go(struct launch *launch)
 		return -EALREADY;
 	/* A child that was killed meanwhile must not kill us by the pipe. */
 	sigaction(SIGPIPE, &ignore, &before);
-	while (write(launch->go_fd, "", 1) < 0 && errno == EINTR)
+	while (write(launch->go_fd, &go, 1) < 0 && errno == EINTR)
 		;
 	sigaction(SIGPIPE, &before, NULL);
 	close_fd(&launch->go_fd);

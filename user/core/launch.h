@@ -42,6 +42,12 @@ int launch__interpreter(char *const argv[], char **ret_path);
  */
 int launch__new(char *const argv[], struct launch **ret_launch);
 
+/*
+ * Before launch__go(): the child gets /dev/null in place of each standard stream that is a
+ * terminal.
+ */
+void launch__hide_terminal(struct launch *launch);
+
 /* Of the child: its pid is valid until launch__wait() has returned 0, or launch__free(). */
 pid_t launch__pid(const struct launch *launch);
 /* Readable when the child has ended. Owned by launch. */

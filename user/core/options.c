@@ -219,6 +219,7 @@ static int parse_argument(struct parse *parse, char *text, struct argp_state *st
 
 	switch (parse->command) {
 	case OPTIONS_RECORD:
+	case OPTIONS_TOP:
 		/* Everything from here on is COMMAND's own. */
 		options->command = &parse->argv[state->next - 1];
 		state->next = state->argc;
@@ -254,6 +255,11 @@ static int parse_argument(struct parse *parse, char *text, struct argp_state *st
 	}
 }
 
+static bool takes_command(enum options_command command)
+{
+	return command == OPTIONS_RECORD || command == OPTIONS_TOP;
+}
+
 static int check_end(struct parse *parse, const struct argp_state *state)
 {
 	struct options *options = parse->options;
@@ -269,7 +275,7 @@ static int check_end(struct parse *parse, const struct argp_state *state)
 			   options->file ? "one file is no comparison" : "no files given");
 		return EINVAL;
 	}
-	if (parse->command == OPTIONS_RECORD && state->quoted && !options->command) {
+	if (state->quoted && !options->command && takes_command(parse->command)) {
 		log__error("no COMMAND after --");
 		return EINVAL;
 	}
@@ -354,6 +360,8 @@ static int parse_option(int key, char *text, struct argp_state *state)
 	case OPTION_KEY_NORMALIZE:
 		options->normalize = true;
 		return 0;
+	case OPTION_KEY_INTERVAL:
+		return options__interval(options, text);
 	case OPTION_KEY_STATS:
 		return parse_stats(options, text);
 	case OPTION_KEY_JSON:

@@ -19,6 +19,7 @@
 
 enum options_command {
 	OPTIONS_RECORD = 0,
+	OPTIONS_TOP,
 	OPTIONS_DUMP,
 	OPTIONS_PS,
 	OPTIONS_REPORT,
@@ -46,7 +47,7 @@ struct options_list {
  */
 struct options {
 	/*
-	 * Target (record, dump): exactly one of all, command, or any of the others together.
+	 * Target (record, top, dump): exactly one of all, command, or any of the others together.
 	 * all is set when none was named, too.
 	 */
 	bool all;
@@ -65,7 +66,8 @@ struct options {
 	uint32_t max_frames;  /* 0: no stacks, only totals */
 	bool cpu, wall, gc;   /* what is collected */
 	bool no_gc_stack, no_uprobes, timeline;
-	uint64_t ring_ns; /* --ring: only the last so many are kept; 0: all */
+	uint64_t ring_ns;     /* --ring: only the last so many are kept; 0: all */
+	uint64_t interval_ns; /* --interval: of the table; 0: not given */
 	enum options_stats stats;
 
 	const char *by;		     /* --by: a label, or "gem"; NULL: methods */

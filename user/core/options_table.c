@@ -4,13 +4,14 @@
 #include "../../include/rbprof_abi.h"
 
 #define RECORD (1u << OPTIONS_RECORD)
+#define TOP    (1u << OPTIONS_TOP)
 #define DUMP   (1u << OPTIONS_DUMP)
 #define PS     (1u << OPTIONS_PS)
 #define REPORT (1u << OPTIONS_REPORT)
 #define STATE  (1u << OPTIONS_STATE)
 #define DOCTOR (1u << OPTIONS_DOCTOR)
 #define DIFF   (1u << OPTIONS_DIFF)
-#define EVERY  (RECORD | DUMP | PS | REPORT | STATE | DOCTOR | DIFF)
+#define EVERY  (RECORD | TOP | DUMP | PS | REPORT | STATE | DOCTOR | DIFF)
 
 #define TEXT_OF(number)	 #number
 #define NUMBER(constant) TEXT_OF(constant)
@@ -31,21 +32,21 @@
 
 /* clang-format off */
 const struct option_entry option_entries[] = {
-	SWITCH(RECORD | DUMP, TARGET, 'a', 'a', "all",
+	SWITCH(RECORD | TOP | DUMP, TARGET, 'a', 'a', "all",
 	       "every Ruby process of the host, those that start later too (default)"),
-	OPTION(RECORD | DUMP, TARGET, 'p', 'p', "pid", "PID[,PID...]",
+	OPTION(RECORD | TOP | DUMP, TARGET, 'p', 'p', "pid", "PID[,PID...]",
 	       "these processes; can be given more than once"),
-	OPTION(RECORD | DUMP, TARGET, 0, OPTION_KEY_COMM, "comm", "GLOB",
+	OPTION(RECORD | TOP | DUMP, TARGET, 0, OPTION_KEY_COMM, "comm", "GLOB",
 	       "processes whose name (comm) fits the pattern; can be given more than once"),
-	OPTION(RECORD | DUMP, TARGET, 0, OPTION_KEY_CGROUP, "cgroup", "PATH",
+	OPTION(RECORD | TOP | DUMP, TARGET, 0, OPTION_KEY_CGROUP, "cgroup", "PATH",
 	       "processes in this cgroup or below it; can be given more than once"),
-	OPTION(RECORD | DUMP, TARGET, 0, OPTION_KEY_CONTAINER, "container", "ID",
+	OPTION(RECORD | TOP | DUMP, TARGET, 0, OPTION_KEY_CONTAINER, "container", "ID",
 	       "processes of this container; the beginning of its id is enough"),
 
-	OPTION(RECORD, COLLECT, 'F', 'F', "frequency", "HZ",
+	OPTION(RECORD | TOP, COLLECT, 'F', 'F', "frequency", "HZ",
 	       "samples a second on each CPU, 1 to " NUMBER(OPTIONS_MAX_HZ) " (default "
 	       NUMBER(OPTIONS_DEFAULT_HZ) ")"),
-	OPTION(RECORD, COLLECT, 'd', 'd', "duration", "TIME",
+	OPTION(RECORD | TOP, COLLECT, 'd', 'd', "duration", "TIME",
 	       "for how long: 10, 10s, 500ms, 5m, 1h30m (default until Ctrl-C, or until COMMAND "
 	       "ends)"),
 	SWITCH(RECORD, COLLECT, 0, OPTION_KEY_CPU, "cpu", "CPU time (on by default)"),
@@ -59,7 +60,7 @@ const struct option_entry option_entries[] = {
 	       "leave its CPU time in the threads' samples"),
 	SWITCH(RECORD, COLLECT, 0, OPTION_KEY_NO_GC_STACK, "no-gc-stack",
 	       "without the stack that set the collection off"),
-	SWITCH(RECORD, COLLECT, 0, OPTION_KEY_NO_UPROBES, "no-uprobes",
+	SWITCH(RECORD | TOP, COLLECT, 0, OPTION_KEY_NO_UPROBES, "no-uprobes",
 	       "put no probe into any process: garbage collection by the VM's clock, or sampled"),
 	SWITCH(RECORD, COLLECT, 0, OPTION_KEY_TIMELINE, "timeline",
 	       "each sample on its own, with its time (end_timestamp_ns)"),
@@ -100,6 +101,19 @@ const struct option_entry option_entries[] = {
 	OPTION(RECORD | REPORT | DIFF, OUTPUT, 0, OPTION_KEY_VALUE, "value", "TYPE",
 	       "sample type for formats with one value: cpu-time (default), cpu-samples, "
 	       "wall-time or timeline"),
+	OPTION(TOP, OUTPUT, 0, OPTION_KEY_VALUE, "value", "TYPE",
+	       "what is shown first: cpu-time (default), cpu-samples, wall-time or timeline, "
+	       "which is garbage collection"),
+	OPTION(TOP, OUTPUT, 0, OPTION_KEY_BY, "by", "LABEL",
+	       "a row for each value of a label: process, thread, endpoint, state or any other "
+	       "(default: method)"),
+	OPTION(TOP, OUTPUT, 0, OPTION_KEY_FOCUS, "focus", "LABEL=GLOB",
+	       "only what has such a label; can be given more than once"),
+	OPTION(TOP, OUTPUT, 0, OPTION_KEY_IGNORE, "ignore", "LABEL=GLOB",
+	       "leave out what has such a label; can be given more than once"),
+	SWITCH(TOP, OUTPUT, 0, OPTION_KEY_LINES, "lines", "a row for each line of a method"),
+	OPTION(TOP, OUTPUT, 0, OPTION_KEY_INTERVAL, "interval", "TIME",
+	       "from one table to the next, 100ms to 1h (default 1s)"),
 	OPTIONAL(RECORD, OUTPUT, 0, OPTION_KEY_STATS, "stats", "json",
 		 "at the end print the balance sheet and every counter; =json: as one JSON object "
 		 "on stderr"),
@@ -137,6 +151,12 @@ const struct option_command option_commands[OPTIONS_COMMAND_COUNT] = {
 		"COMMAND is started, under sudo as the user who called it, and profiled with its "
 		"descendants; the exit status is then its own. The first Ctrl-C writes the "
 		"profile, a second one aborts.",
+	},
+	[OPTIONS_TOP] = {
+		"top", "watch which methods use the time", "[-- COMMAND ARGS...]",
+		"Watch which methods use the time, now. Keys: h tells them, q ends.\v"
+		"Where the output is no terminal, a table is printed every second. COMMAND is "
+		"started as by record.",
 	},
 	[OPTIONS_DUMP] = {
 		"dump", "print every thread's stack, once", NULL,

@@ -21,6 +21,7 @@ enum option_key {
 	OPTION_KEY_TIMELINE,
 	OPTION_KEY_RING,
 	OPTION_KEY_MAX_FRAMES,
+	OPTION_KEY_INTERVAL,
 	OPTION_KEY_VALUE,
 	OPTION_KEY_BY,
 	OPTION_KEY_FOCUS,
@@ -69,6 +70,7 @@ int options__time(const char *what, const char *text, uint64_t *ret_ns);
  * options_view.c: 0, or EINVAL after a message, or ENOMEM. name: of the option, without dashes.
  */
 int options__add_to_list(struct options_list *list, const char *name, const char *text);
+int options__interval(struct options *options, const char *text);
 int options__by(struct options *options, const char *text);
 int options__label_glob(struct options_list *list, const char *name, const char *text);
 

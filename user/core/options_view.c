@@ -6,7 +6,9 @@
 
 #include "options_table.h"
 
-#define MAX_LISTED 64
+#define MAX_LISTED	64
+#define MIN_INTERVAL_NS 100000000ULL
+#define MAX_INTERVAL_NS 3600000000000ULL
 
 int options__add_to_list(struct options_list *list, const char *name, const char *text)
 {
@@ -22,6 +24,20 @@ int options__add_to_list(struct options_list *list, const char *name, const char
 		return ENOMEM;
 	items[list->count++] = text;
 	list->items = items;
+	return 0;
+}
+
+int options__interval(struct options *options, const char *text)
+{
+	uint64_t interval_ns;
+
+	if (options__time("--interval", text, &interval_ns))
+		return EINVAL;
+	if (interval_ns < MIN_INTERVAL_NS || interval_ns > MAX_INTERVAL_NS) {
+		log__error("bad --interval '%s': give a time from 100ms to 1h", text);
+		return EINVAL;
+	}
+	options->interval_ns = interval_ns;
 	return 0;
 }
 

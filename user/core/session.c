@@ -131,7 +131,10 @@ int session__new(const struct options *options, struct session **ret_session)
 	session->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	error = session->epoll_fd < 0 ? -errno : session__make_profile(session);
 	if (!error && options->ring_ns)
-		error = ring__new(options->ring_ns, &session->ring);
+		error = ring__new(options->ring_ns,
+				  options->interval_ns ? options->interval_ns
+						       : ring__slice_ns(options->ring_ns),
+				  &session->ring);
 	if (!error)
 		error = runtimes__new(&session->runtimes);
 	if (!error)
@@ -389,6 +392,11 @@ void session__poll(struct session *session)
 		ring__poll(session->ring, session);
 }
 
+const struct session_slice *session__slices(const struct session *session)
+{
+	return session->ring ? ring__slices(session->ring) : NULL;
+}
+
 void session__read_clocks(struct session *session)
 {
 	programs__consume(session->programs);
@@ -527,12 +535,16 @@ void session__summary(struct session *session, struct session_summary *ret_summa
 	for (process = session->processes; process; process = process->hh.next) {
 		if (process->is_placeholder)
 			continue;
+		if (!process->has_ended && !session->stop_ns)
+			programs__counters(session->programs, process->serial, &process->counters);
 		summary.fired += process->counters.fired;
 		summary.samples += process->counters.taken;
 		summary.cpu_ns += tracked_process__samples_cpu_ns(process) +
 				  tracked_process__gc_ns(process) +
 				  tracked_process__overhead_ns(process);
 		summary.processes += !process->has_ended && process->proof != TRACKED_REFUSED;
+		if (!process->has_ended)
+			summary.threads += HASH_COUNT(process->threads);
 		summary.refused += process->proof == TRACKED_REFUSED;
 	}
 	summary.lost = summary.fired > summary.samples ? summary.fired - summary.samples : 0;

@@ -25,6 +25,7 @@ struct session_summary {
 	uint64_t cpu_ns;      /* in the profile so far */
 	uint64_t errors;      /* of all reasons but the lost ones */
 	uint32_t processes;   /* alive, profiled */
+	uint32_t threads;     /* of these */
 	uint32_t processes_seen;
 	uint32_t refused; /* Ruby that cannot be read */
 };
@@ -75,6 +76,22 @@ void session__summary(struct session *session, struct session_summary *ret_summa
  * while the recording goes on: then what is kept up to now, until the next session__poll().
  */
 struct profile *session__profile(struct session *session, const char *command_line);
+
+/* Rows of a part of the last time. Ids of different profiles have nothing to do with each other. */
+struct session_slice {
+	struct session_slice *next; /* what came after it */
+	uint64_t begin_ns, end_ns;  /* CLOCK_MONOTONIC */
+	struct profile *profile;    /* that the ids are of; to be read only */
+	struct profile_row *rows;
+	size_t count;
+};
+
+/*
+ * Where only the last time is kept: its slices, the oldest first; NULL: none yet. Valid until the
+ * next session__poll(), which ends a slice when options->interval_ns have passed. A row that
+ * comes in several slices is in each of them.
+ */
+const struct session_slice *session__slices(const struct session *session);
 
 /* The balance sheet, and every counter (spec/cli.md: --stats=json). New reference, or NULL. */
 json_t *session__stats(struct session *session);

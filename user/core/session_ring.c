@@ -12,19 +12,10 @@
 #define MIN_SLICE_NS 100000000ULL
 #define RENEW_BYTES  (16u << 20)
 
-/* Rows that were put aside; in the list the oldest come first. */
-struct slice {
-	struct slice *next;
-	uint64_t begin_ns, end_ns;
-	struct profile *profile; /* that the ids are of: the session's, or one before it */
-	struct profile_row *rows;
-	size_t count;
-};
-
 struct ring {
 	uint64_t length_ns, slice_ns;
 	uint64_t begin_ns; /* of the slice that is being filled; 0: the first */
-	struct slice *oldest, *newest;
+	struct session_slice *oldest, *newest;
 	size_t renew_bytes; /* the profile's size at which it is renewed */
 	uint64_t renewals;
 	struct profile *written;
@@ -35,14 +26,14 @@ uint64_t ring__slice_ns(uint64_t length_ns)
 	return length_ns / SLICES > MIN_SLICE_NS ? length_ns / SLICES : MIN_SLICE_NS;
 }
 
-int ring__new(uint64_t length_ns, struct ring **ret_ring)
+int ring__new(uint64_t length_ns, uint64_t slice_ns, struct ring **ret_ring)
 {
 	struct ring *ring = calloc(1, sizeof(*ring));
 
 	if (!ring)
 		return -ENOMEM;
 	ring->length_ns = length_ns;
-	ring->slice_ns = ring__slice_ns(length_ns);
+	ring->slice_ns = slice_ns;
 	ring->renew_bytes = RENEW_BYTES;
 	*ret_ring = ring;
 	return 0;
@@ -51,7 +42,7 @@ int ring__new(uint64_t length_ns, struct ring **ret_ring)
 /* Slices of one profile follow each other: it goes with the last of them, or lives on. */
 static void drop_oldest(struct ring *ring, const struct profile *current)
 {
-	struct slice *slice = ring->oldest;
+	struct session_slice *slice = ring->oldest;
 
 	ring->oldest = slice->next;
 	if (!ring->oldest)
@@ -100,7 +91,7 @@ static void flush(struct session *session)
 	}
 }
 
-static void append(struct ring *ring, struct slice *slice)
+static void append(struct ring *ring, struct session_slice *slice)
 {
 	if (ring->newest)
 		ring->newest->next = slice;
@@ -117,7 +108,7 @@ static uint64_t begin_ns(const struct ring *ring, const struct session *session)
 /* Puts aside what has come since the last slice. False: no memory, the rows stay where they are. */
 static bool end_slice(struct ring *ring, struct session *session)
 {
-	struct slice *slice = calloc(1, sizeof(*slice));
+	struct session_slice *slice = calloc(1, sizeof(*slice));
 
 	if (!slice)
 		return false;
@@ -138,6 +129,11 @@ static bool end_slice(struct ring *ring, struct session *session)
 	append(ring, slice);
 	drop_old(ring, session->profile, slice->end_ns);
 	return true;
+}
+
+const struct session_slice *ring__slices(const struct ring *ring)
+{
+	return ring->oldest;
 }
 
 /* ---- a new profile ---- */
@@ -236,7 +232,8 @@ void ring__poll(struct ring *ring, struct session *session)
 /* ---- writing ---- */
 
 /* Adds the rows of a run of slices that have one profile. The first that has another, or NULL. */
-static const struct slice *add_run(const struct slice *slice, struct profile *written, int *error)
+static const struct session_slice *add_run(const struct session_slice *slice,
+					   struct profile *written, int *error)
 {
 	const struct profile *from = slice->profile;
 	struct profile_import *import;
@@ -258,7 +255,7 @@ struct profile *ring__profile(struct ring *ring, struct session *session, uint64
 {
 	struct profile_type types[PROFILE_MAX_TYPES];
 	size_t count = session__types(session, types);
-	const struct slice *slice;
+	const struct session_slice *slice;
 	int error;
 
 	profile__free(ring->written);
@@ -276,7 +273,7 @@ json_t *ring__state(const struct ring *ring, const struct profile *current)
 {
 	uint64_t slices = 0, rows = 0, bytes = profile__bytes(current);
 	const struct profile *last = current;
-	const struct slice *slice;
+	const struct session_slice *slice;
 
 	for (slice = ring->oldest; slice; slice = slice->next) {
 		slices++;

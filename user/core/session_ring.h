@@ -15,12 +15,12 @@
 #include <stdint.h>
 
 #include "../agg/profile.h"
+#include "session.h"
 
-struct session;
 struct ring;
 
-/* Keeps the last length_ns. 0 or -ENOMEM. */
-int ring__new(uint64_t length_ns, struct ring **ret_ring);
+/* Keeps the last length_ns, in slices of at least slice_ns. 0 or -ENOMEM. */
+int ring__new(uint64_t length_ns, uint64_t slice_ns, struct ring **ret_ring);
 void ring__free(struct ring *ring, const struct profile *current);
 
 /* Ends the slice if it is long enough. */
@@ -36,7 +36,10 @@ struct profile *ring__profile(struct ring *ring, struct session *session, uint64
 /* For `rbprof-bpf state`. New reference. */
 json_t *ring__state(const struct ring *ring, const struct profile *current);
 
-/* How long a slice is at least. */
+/* What is kept, the oldest first; NULL: nothing yet. Valid until the next call of any of these. */
+const struct session_slice *ring__slices(const struct ring *ring);
+
+/* How long a slice is if nothing else is asked for. */
 uint64_t ring__slice_ns(uint64_t length_ns);
 
 #endif

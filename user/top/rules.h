@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Which rows of a profile are looked at: by their labels, and by a method in their stacks. */
+#ifndef RBPROF_RULES_H
+#define RBPROF_RULES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "../agg/profile.h"
+
+enum rule_kind {
+	RULE_FOCUS = 0, /* the label's value fits */
+	RULE_IGNORE,	/* it does not, or there is no such label */
+	RULE_VALUE,	/* the label's value is this very text; RULES_NO_LABEL: there is none */
+	RULE_METHOD,	/* a method of this name and file is in the stack */
+};
+
+/* What a row without the label that rows are grouped by is shown under. */
+#define RULES_NO_LABEL "(none)"
+
+struct rule {
+	enum rule_kind kind;
+	const char *label; /* RULE_METHOD: the method's name */
+	const char *text;  /* a glob, a value, or the method's file */
+};
+
+struct rules {
+	const struct rule *rules;
+	size_t count;
+};
+
+/*
+ * Whether rows with this label set are looked at, as far as labels tell. Of several RULE_FOCUS
+ * with the same label one has to fit; all other rules have to.
+ */
+bool rules__fit_labels(const struct rules *rules, const struct profile *profile,
+		       uint32_t label_set);
+
+/* Whether the function of the profile is the one of a RULE_METHOD. */
+bool rule__is_function(const struct rule *rule, const struct profile *profile, uint32_t function);
+
+/* The label of the set with this key, or NULL. */
+const struct profile_label *rules__label(const struct profile *profile, uint32_t label_set,
+					 const char *key);
+
+/* The text of a label: its own, or its number in `buffer`. */
+const char *rules__label_text(const struct profile *profile, const struct profile_label *label,
+			      char *buffer, size_t size);
+
+/* "thread" to "thread name", "endpoint" to "trace endpoint"; others are what they are called. */
+const char *rules__label_name(const char *name);
+
+#endif
