@@ -8,6 +8,7 @@
 
 #include "../ruby/names.h"
 #include "../ruby/object.h"
+#include "../ruby/thread_id.h"
 #include "wait_state.h"
 
 #define TRIES	 6
@@ -128,6 +129,20 @@ static void read_name(const struct dump_source *source, struct dump_thread *thre
 			thread->name = names__thread(source->names, address, value, 0, &gc);
 }
 
+static void read_object_id(const struct dump_source *source, struct dump_thread *thread)
+{
+	const struct ruby_process *process = &source->dump->process;
+	const struct thread_id_source from = {
+		.memory = source->memory,
+		.layout = source->layout,
+		.vm_ptr_address = ruby_process__vm_ptr(process),
+		.shape_tree_address = ruby_process__shape_tree(process),
+	};
+
+	if (thread_id__read(&from, thread->ruby.address, thread->ruby.self, &thread->object_id))
+		thread->object_id = THREAD_ID_NONE;
+}
+
 /* Whether the VM still has the thread: an ended one leaves its memory behind. */
 static bool is_alive(const struct dump_source *source, const struct dump_thread *thread)
 {
@@ -201,6 +216,7 @@ int dump_thread__read(const struct dump_source *source, struct dump_thread *thre
 	int tries, err;
 
 	thread->name = PROFILE_NONE;
+	thread->object_id = THREAD_ID_NONE;
 	thread->owner = DUMP_NONE;
 	if (!thread->ruby.address) {
 		err = keep_native(source, thread);
@@ -208,6 +224,7 @@ int dump_thread__read(const struct dump_source *source, struct dump_thread *thre
 			return err;
 	} else {
 		read_name(source, thread);
+		read_object_id(source, thread);
 	}
 	for (tries = 0; tries < TRIES && !thread->is_instant; tries++) {
 		if (tries > 1)

@@ -268,6 +268,7 @@ static void sweep(struct session *session, uint64_t now)
 			session__end_process(session, process);
 			continue;
 		}
+		session__trim_rubies(session, process);
 		if (programs__counters(session->programs, process->serial, &counters))
 			continue;
 		process->counters = counters;
@@ -440,8 +441,10 @@ void session__stop(struct session *session)
 
 	programs__stop_timers(session->programs);
 	for (process = session->processes; process; process = process->hh.next) {
-		if (!process->has_ended)
-			session__name_threads(session, process);
+		if (process->has_ended)
+			continue;
+		session__name_threads(session, process);
+		session__read_thread_ids(session, process);
 	}
 	/* What waits first, so that the last readings find room. */
 	programs__consume(session->programs);

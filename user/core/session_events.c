@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../ruby/thread_id.h"
 #include "../ruby/threads.h"
 #include "log.h"
 
@@ -209,38 +210,37 @@ void session__name_threads(struct session *session, struct tracked_process *proc
 	for (i = 0; i < count; i++) {
 		const struct ruby_thread *thread = &threads[i];
 		uint64_t native = thread->tid > 0 ? (uint64_t)thread->tid : thread->pthread;
+		int64_t object_id;
 		uint32_t name;
 
 		if (!native)
 			continue;
+		object_id = session__object_id(process, thread->address, thread->self);
 		name = names__thread(process->names, thread->address, thread->name,
 				     process->is_forked && process->forked_tid == native, &gc);
-		if (name != PROFILE_NONE)
-			tracked_process__keep_name(process, native, name);
+		if (name != PROFILE_NONE || object_id != THREAD_ID_NONE)
+			tracked_process__keep_name(process, native, name, object_id);
 	}
 	free(threads);
 }
 
 /* The id of the ractor that a Ruby thread belongs to; 0 for the main one (ractor_core.h). */
-static uint32_t ractor_of(struct tracked_process *process, struct tracked_thread *thread,
-			  uint64_t address)
+static uint32_t ractor_of(const struct tracked_process *process, struct tracked_ruby *ruby)
 {
 	const struct ruby_layout *layout;
 	uint64_t ractor;
 	uint32_t id;
 
-	if (thread->ractor_thread == address)
-		return thread->ractor;
-	if (!process->names)
-		return 0;
+	if (!ruby || ruby->has_ractor || !process->names)
+		return ruby ? ruby->ractor : 0;
 	layout = &process->found.runtime->layout;
 	if (layout->th__ractor == RUBY_NO_FIELD ||
-	    memory__read_u64(process->memory, address + layout->th__ractor, &ractor) || !ractor ||
-	    memory__read_u32(process->memory, ractor + layout->ractor__id, &id))
+	    memory__read_u64(process->memory, ruby->key.thread + layout->th__ractor, &ractor) ||
+	    !ractor || memory__read_u32(process->memory, ractor + layout->ractor__id, &id))
 		return 0;
-	thread->ractor_thread = address;
-	thread->ractor = id > RACTOR_MAIN_ID ? id : 0;
-	return thread->ractor;
+	ruby->has_ractor = true;
+	ruby->ractor = id > RACTOR_MAIN_ID ? id : 0;
+	return ruby->ractor;
 }
 
 /* ---- events ---- */
@@ -256,7 +256,8 @@ void session__name(struct session *session, struct tracked_process *process,
 {
 	name_thread(session, process, thread, sample);
 	key->name = sample->thread ? thread->last_name : PROFILE_NONE;
-	key->ractor = sample->thread ? ractor_of(process, thread, sample->thread) : 0;
+	key->ruby = sample->thread ? session__ruby(session, process, thread, sample) : NULL;
+	key->ractor = ractor_of(process, key->ruby);
 }
 
 /* Our own programs' time: one row a thread. */
@@ -348,7 +349,7 @@ static void key_of_clock(const struct session *session, const struct tracked_thr
 	} else if (thread->last_stack != PROFILE_NONE) {
 		key.stack = thread->last_stack;
 		key.omitted = thread->last_omitted;
-		key.ractor = thread->ractor;
+		key.ractor = thread->rubies.latest ? thread->rubies.latest->ractor : 0;
 	} else {
 		key.stack = session->stack_not_sampled;
 	}
@@ -402,6 +403,7 @@ static void on_clock(struct session *session, const struct rbprof_clock *clock)
 	    (clock->reason != RBPROF_CLOCK_READ || session->stop_ns))
 		tracked_thread__settle(thread);
 	if (clock->reason == RBPROF_CLOCK_THREAD_EXIT) {
+		session__read_thread_id(session, process, thread);
 		session__flush_thread(session, process, thread);
 		tracked_process__end_thread(process, thread);
 	}

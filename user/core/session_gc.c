@@ -134,7 +134,10 @@ void session__on_gc(struct session *session, struct tracked_process *process,
 		    struct tracked_thread *thread, const struct rbprof_sample *sample)
 {
 	struct tracked_gc *gc = &process->gc;
-	struct tracked_row_key key = { .kind = TRACKED_GC, .holder = PROFILE_NONE }, name = { 0 };
+	struct tracked_row_key key = { .kind = TRACKED_GC,
+				       .name = PROFILE_NONE,
+				       .holder = PROFILE_NONE };
+	struct tracked_row_key name = { 0 };
 
 	gc->cpu_ns += sample->cpu_delta_ns;
 	gc->wall_ns += sample->wall_delta_ns;
@@ -144,9 +147,9 @@ void session__on_gc(struct session *session, struct tracked_process *process,
 	if (sample->flags & RBPROF_SAMPLE_GC_STACK) {
 		key.stack =
 			gc_stack(session, session__stack(session, process, sample, &key.omitted));
-		key.name = session__thread_id(session->profile, thread);
 		session__name(session, process, thread, sample, &name);
-		gc->kept = key;
+		key.ruby = session__ruby(session, process, thread, sample);
+		tracked_row_key__keep(&gc->kept, &key);
 		gc->has_kept = true;
 	}
 	thread->gc_cpu_ns += sample->cpu_delta_ns;
@@ -232,7 +235,7 @@ uint64_t session__gc_of_sample(struct session *session, struct tracked_process *
 		part = cpu;
 		key.gc_source = profile__cstring(session->profile, sampled);
 		key.stack = gc_stack(session, stack);
-		key.name = session__thread_id(session->profile, thread);
+		key.ruby = session__ruby(session, process, thread, sample);
 	} else {
 		return cpu;
 	}

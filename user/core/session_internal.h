@@ -148,6 +148,24 @@ void session__forget_ended(struct session *session);
 /* Names of threads that no sample named, from the VM's own list of threads. */
 void session__name_threads(struct session *session, struct tracked_process *process);
 
+/* session_thread_ids.c: which Ruby threads samples are of, and their object ids. */
+/* The Ruby thread of a sample; its id is read when it is time. NULL: out of memory. */
+struct tracked_ruby *session__ruby(struct session *session, struct tracked_process *process,
+				   struct tracked_thread *thread,
+				   const struct rbprof_sample *sample);
+/* Reads the ids of a thread's, or of a process's Ruby threads, while they can be read. */
+void session__read_thread_id(struct session *session, struct tracked_process *process,
+			     struct tracked_thread *thread);
+void session__read_thread_ids(struct session *session, struct tracked_process *process);
+/* Lets go of threads that ran on native threads which run very many; at the end of events. */
+void session__trim_rubies(struct session *session, struct tracked_process *process);
+/* That of one thread of the VM's list, or THREAD_ID_NONE. */
+int64_t session__object_id(const struct tracked_process *process, uint64_t thread, uint64_t object);
+/* The `thread id` label as a string id; ruby NULL: that of the one last known. */
+uint32_t session__thread_id(struct profile *profile, const struct tracked_process *process,
+			    const struct tracked_thread *thread, const struct tracked_ruby *ruby);
+uint32_t session__ruby_id(struct profile *profile, const struct tracked_ruby *ruby);
+
 /* session_waits.c: threads off their CPU. */
 void session__on_stack(struct session *session, struct tracked_process *process,
 		       struct tracked_thread *thread, const struct rbprof_sample *sample);
@@ -189,8 +207,6 @@ bool session__values(const struct session *session, const struct tracked_row *ro
 		     int64_t *ret_values);
 
 /* session_labels.c: from rows to the profile. */
-/* The `thread id` label of a thread, as a string id. */
-uint32_t session__thread_id(struct profile *profile, const struct tracked_thread *thread);
 void session__flush_rows(struct session *session, struct tracked_process *process,
 			 struct tracked_thread *thread);
 /* With all the time it spent off its CPU. */

@@ -81,7 +81,8 @@ static void add_thread(struct labels *labels, const struct tracked_process *proc
 		name = tracked_process__thread_name(process, thread);
 	if (name == PROFILE_NONE)
 		name = comm_text(labels->profile, thread->comm);
-	add_text(labels, "thread id", session__thread_id(labels->profile, thread));
+	add_text(labels, "thread id",
+		 session__thread_id(labels->profile, process, thread, row->key.ruby));
 	add_text(labels, "thread name", name);
 	if (row->key.ractor)
 		add_number(labels, "ractor id", row->key.ractor);
@@ -111,8 +112,8 @@ static void add_gc(struct labels *labels, const struct tracked_row *row)
 	add_text(labels, "event", profile__cstring(profile, "gc"));
 	add_text(labels, "gc source", row->key.gc_source);
 	add_gc_info(labels, row->key.gc_info);
-	if (row->key.name != PROFILE_NONE)
-		add_text(labels, "gc thread", row->key.name);
+	if (row->key.ruby)
+		add_text(labels, "gc thread", session__ruby_id(profile, row->key.ruby));
 }
 
 static uint32_t row_labels(struct session *session, const struct tracked_process *process,
@@ -142,15 +143,6 @@ static uint32_t row_labels(struct session *session, const struct tracked_process
 	return profile__label_set(session->profile, labels.labels, labels.count);
 }
 
-uint32_t session__thread_id(struct profile *profile, const struct tracked_thread *thread)
-{
-	char text[32];
-
-	/* The object id is not read yet, and reading it must not assign one. */
-	snprintf(text, sizeof(text), "%" PRIu32 " (-1)", thread->tid);
-	return profile__cstring(profile, text);
-}
-
 static int by_time(const struct tracked_row *a, const struct tracked_row *b)
 {
 	return a->key.time_ns < b->key.time_ns ? -1 : a->key.time_ns > b->key.time_ns;
@@ -174,8 +166,7 @@ void session__flush_rows(struct session *session, struct tracked_process *proces
 				     row_labels(session, process, thread, row), values);
 		/* What did not come again for a whole period may never come again. */
 		if (row->key.time_ns || !is_used) {
-			HASH_DEL(thread->rows, row);
-			free(row);
+			tracked_thread__drop_row(thread, row);
 			continue;
 		}
 		row->values = (struct tracked_values){ 0 };

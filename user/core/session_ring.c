@@ -89,6 +89,7 @@ static void flush(struct session *session)
 	for (process = session->processes; process; process = process->hh.next) {
 		if (process->is_placeholder)
 			continue;
+		session__read_thread_ids(session, process);
 		for (thread = process->threads; thread; thread = thread->hh.next) {
 			/* A wait without a tick yet: its time goes where the next one falls. */
 			if (thread->off_ticks)

@@ -145,7 +145,7 @@ static void keep_key(struct tracked_thread *thread, uint64_t switches,
 {
 	thread->read.is_valid = true;
 	thread->read.switches = switches;
-	thread->read.key = *key;
+	tracked_row_key__keep(&thread->read.key, key);
 }
 
 /* The key of a wait's ticks: of the sleep itself, or of the time from its end to the CPU. */
@@ -267,6 +267,7 @@ static void keep_reading(struct session *session, struct tracked_process *proces
 		.flags = reading->flags,
 		.thread = reading->thread,
 		.thread_name = reading->thread_name,
+		.thread_object = reading->thread_object,
 		.wait = reading->wait,
 	};
 	struct tracked_row_key key = {

@@ -229,6 +229,7 @@ static int read_thread(struct memory *memory, const struct ruby_layout *layout,
 	*ret_same = !err && self == thread->self && pthread == thread->pthread &&
 		    (status >> layout->th__status_shift & 3) != RUBY_THREAD_KILLED;
 	reading->thread = thread->address;
+	reading->thread_object = self;
 	return err == -EFAULT ? 0 : err;
 }
 
@@ -329,7 +330,7 @@ static int name_stack(struct wait_reader *reader, const struct stack *stack,
 	if (!count && !stack->error) {
 		/* Of a thread that is being started, or has ended, nothing holds yet or still. */
 		reading->flags = RBPROF_SAMPLE_NO_EC;
-		reading->thread = reading->thread_name = 0;
+		reading->thread = reading->thread_name = reading->thread_object = 0;
 		reading->wait.vm &= ~(uint32_t)WAITS_OF_VM;
 		return 0;
 	}

@@ -38,7 +38,7 @@ struct wait_reading {
 	uint32_t omitted;
 	bool is_proved; /* every frame has its name: else a later read may give more */
 	/* As in rbprof_sample; thread is 0 for one that the VM does not know. */
-	uint64_t thread, thread_name;
+	uint64_t thread, thread_name, thread_object;
 	struct rbprof_gc_state gc; /* for which thread_name holds */
 	uint32_t flags;		   /* NO_EC, CUT, HAS_GVL */
 	struct rbprof_wait wait;   /* since_ns and ticks: 0 */
