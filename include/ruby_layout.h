@@ -64,6 +64,7 @@
 	F(classext__iv_tbl) F(classext__iv_ptr) F(classext__refined_class) \
 	F(classext__attached_object) F(classext__classpath) \
 	F(classext__permanent_classpath) F(classext__permanent_classpath_bit) \
+	F(classext__subclasses) F(subclass__klass) F(subclass__next) F(subclass_anchor__head) \
 	F(rsymbol__fstr) F(rsymbol__id) F(rdata__data) F(rtypeddata__typed_flag) \
 	F(rtypeddata__fields_obj) F(fields__embed) F(fields__external) \
 	/* tables */ \

@@ -130,6 +130,12 @@ struct layout_mutex {
 #endif
 };
 
+/* internal/class.h of 4.0.0: struct rb_subclass_anchor, which 4.0.6 no longer has */
+struct layout_subclass_anchor {
+	void *box_subclasses;
+	void *head;
+};
+
 /* cont.c: rb_context_t, the first member of rb_fiber_t, up to saved_ec */
 struct layout_context_head {
 	int type;

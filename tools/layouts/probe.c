@@ -242,6 +242,14 @@ static void print_class(void)
 	P(classext__iv_ptr, NONE);
 #endif
 	P(classext__refined_class, EXT(refined_class));
+	P(classext__subclasses, EXT(subclasses));
+	P(subclass__klass, offsetof(struct rb_subclass_entry, klass));
+	P(subclass__next, offsetof(struct rb_subclass_entry, next));
+	P(subclass_anchor__head,
+	  __builtin_types_compatible_p(__typeof__(((rb_classext_t *)0)->subclasses),
+				       struct rb_subclass_entry *)
+		  ? NONE
+		  : offsetof(struct layout_subclass_anchor, head));
 #if RELEASE >= 303
 	unsigned long permanent = BIT_OF(rb_classext_t, permanent_classpath);
 

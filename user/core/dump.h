@@ -25,6 +25,7 @@ struct dump_thread {
 	int64_t object_id;	   /* -1: it has none, or it cannot be read */
 	uint32_t *frames;	   /* frame ids, leaf first */
 	uint32_t frame_count;
+	uint32_t endpoint; /* by its frames: string id or PROFILE_NONE */
 	uint32_t omitted;
 	bool is_instant; /* stack and wait are of one instant, and every frame is proved */
 	struct wait wait;

@@ -82,6 +82,11 @@ static json_t *labels_json(const struct dump *dump, const struct dump_thread *th
 	    thread->owner != DUMP_NONE)
 		set(labels, "gvl holder",
 		    json_string(dump_thread__name(dump, &dump->threads[thread->owner])));
+	if (thread->endpoint != PROFILE_NONE) {
+		set(labels, "trace endpoint",
+		    json_string(profile__text(dump->profile, thread->endpoint)));
+		set(labels, "endpoint source", json_string("frames"));
+	}
 	snprintf(text, sizeof(text), "%s (%d)", dump->process.comm, dump->process.pid);
 	set(labels, "process", json_string(text));
 	set(labels, "pid", json_integer(dump->process.pid));

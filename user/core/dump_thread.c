@@ -9,6 +9,7 @@
 #include "../ruby/names.h"
 #include "../ruby/object.h"
 #include "../ruby/thread_id.h"
+#include "frame_endpoint.h"
 #include "wait_state.h"
 
 #define TRIES	 6
@@ -87,6 +88,9 @@ static int name_frames(const struct dump_source *source, const struct reading *r
 	if (!frames)
 		return -ENOMEM;
 	*ret_named = names__frames(source->names, stack->frames, count, &reading->gc, frames, NULL);
+	thread->endpoint =
+		frame_endpoint__find(source->names, profile, stack->frames, frames, count,
+				     stack->omitted ? stack->root_frames : 0, &at);
 	if (stack->omitted) {
 		at = count - stack->root_frames;
 		memmove(frames + at + 1, frames + at, stack->root_frames * sizeof(*frames));
@@ -217,6 +221,7 @@ int dump_thread__read(const struct dump_source *source, struct dump_thread *thre
 
 	thread->name = PROFILE_NONE;
 	thread->object_id = THREAD_ID_NONE;
+	thread->endpoint = PROFILE_NONE;
 	thread->owner = DUMP_NONE;
 	if (!thread->ruby.address) {
 		err = keep_native(source, thread);

@@ -7,12 +7,15 @@
 
 #include "../ruby/thread_id.h"
 #include "../ruby/threads.h"
+#include "frame_endpoint.h"
 #include "log.h"
 
 /* Stacks remembered; past that they are forgotten, and the kernel side sends them anew. */
 #define MAX_STACKS	(RBPROF_MAX_KNOWN_STACKS / 2)
 #define MAX_STACK_BYTES (8 << 20)
-#define RACTOR_MAIN_ID	1 /* ractor.c: ractor_next_id */
+/* How often a class is looked at that may become others' parent. */
+#define ENDPOINT_PAUSE_NS 100000000ULL
+#define RACTOR_MAIN_ID	  1 /* ractor.c: ractor_next_id */
 
 static void count(struct tracked_process *process, enum rbprof_error error)
 {
@@ -94,6 +97,7 @@ static struct session_stack *keep_stack(struct session *session, const struct rb
 	memset(stack, 0, sizeof(*stack));
 	stack->hash = sample->stack_hash;
 	stack->epoch = RBPROF_GC_STATE_UNKNOWN;
+	stack->endpoint = PROFILE_NONE;
 	stack->count = sample->frame_count;
 	stack->root_frames = sample->root_frames;
 	stack->omitted = sample->omitted;
@@ -103,16 +107,43 @@ static struct session_stack *keep_stack(struct session *session, const struct rb
 	return stack;
 }
 
+static void find_endpoint(struct session *session, struct tracked_process *process,
+			  struct session_stack *stack, const uint32_t *frames)
+{
+	stack->endpoint_frame = FRAME_ENDPOINT_NONE;
+	stack->endpoint = PROFILE_NONE;
+	if (session->options->no_frame_endpoint)
+		return;
+	stack->endpoint = frame_endpoint__find(
+		process->names, session->profile, stack->frames, frames, stack->count,
+		stack->omitted ? stack->root_frames : 0, &stack->endpoint_frame);
+	stack->endpoint_ns = session__now_ns();
+}
+
+/* The endpoint that the frames tell, as long as the class in it is not made others' parent. */
+static uint32_t endpoint_of(struct tracked_process *process, struct session_stack *stack,
+			    uint64_t now)
+{
+	if (stack->endpoint != PROFILE_NONE && stack->endpoint_frame != FRAME_ENDPOINT_NONE &&
+	    now > stack->endpoint_ns + ENDPOINT_PAUSE_NS) {
+		stack->endpoint_ns = now;
+		if (!names__is_final(process->names, &stack->frames[stack->endpoint_frame]))
+			stack->endpoint = PROFILE_NONE;
+	}
+	return stack->endpoint;
+}
+
 /* The frames' names, with a marker where frames were left out and where the walk was cut. */
-static uint32_t resolve(struct session *session, struct tracked_process *process,
-			struct session_stack *stack, const struct rbprof_gc_state *gc)
+static void resolve(struct session *session, struct tracked_process *process,
+		    struct session_stack *stack, const struct rbprof_gc_state *gc)
 {
 	uint64_t epoch = rbprof_gc_epoch(gc);
 	uint32_t *frames = session->scratch, count_frames = stack->count;
 
 	if (stack->is_lasting || (stack->epoch == epoch && epoch != RBPROF_GC_STATE_UNKNOWN))
-		return stack->stack;
+		return;
 	names__frames(process->names, stack->frames, stack->count, gc, frames, &stack->is_lasting);
+	find_endpoint(session, process, stack, frames);
 	if (stack->omitted) {
 		uint32_t at = stack->count - stack->root_frames;
 
@@ -126,15 +157,13 @@ static uint32_t resolve(struct session *session, struct tracked_process *process
 	stack->epoch = epoch;
 	programs__stack_known(session->programs, stack->hash,
 			      stack->is_lasting ? RBPROF_EPOCH_ANY : epoch);
-	return stack->stack;
 }
 
-uint32_t session__stack(struct session *session, struct tracked_process *process,
-			const struct rbprof_sample *sample, uint32_t *ret_omitted)
+/* What stands in place of a stack that a sample has not; PROFILE_NONE: it has one. */
+static uint32_t stack_without_frames(const struct session *session,
+				     const struct tracked_process *process,
+				     const struct rbprof_sample *sample)
 {
-	struct session_stack *stack;
-
-	*ret_omitted = 0;
 	if (!session->options->max_frames)
 		return session->stack_none;
 	if (process->proof == TRACKED_REFUSED)
@@ -146,17 +175,33 @@ uint32_t session__stack(struct session *session, struct tracked_process *process
 	if (!sample->frame_count)
 		return sample->flags & RBPROF_SAMPLE_CUT ? session->stack_unreadable
 							 : session->stack_no_ruby;
+	return PROFILE_NONE;
+}
+
+void session__stack(struct session *session, struct tracked_process *process,
+		    const struct rbprof_sample *sample, struct tracked_row_key *key)
+{
+	struct session_stack *stack;
+
+	key->omitted = 0;
+	key->endpoint = PROFILE_NONE;
+	key->stack = stack_without_frames(session, process, sample);
+	if (key->stack != PROFILE_NONE)
+		return;
+	key->stack = session->stack_unreadable;
 	stack = find_stack(session, sample);
 	if (!stack && sample->flags & RBPROF_SAMPLE_STACK_KNOWN) {
 		count(process, RBPROF_E_STACK_FORGOTTEN);
-		return session->stack_unreadable;
+		return;
 	}
 	if (!stack)
 		stack = keep_stack(session, sample);
 	if (!stack || !session__has_names(session, process))
-		return session->stack_unreadable;
-	*ret_omitted = stack->omitted;
-	return resolve(session, process, stack, &sample->gc);
+		return;
+	resolve(session, process, stack, &sample->gc);
+	key->stack = stack->stack;
+	key->omitted = stack->omitted;
+	key->endpoint = endpoint_of(process, stack, sample->event.time_ns);
 }
 
 /* ---- threads ---- */
@@ -268,6 +313,7 @@ void session__add_overhead(struct session *session, struct tracked_thread *threa
 		.stack = session->stack_overhead,
 		.name = PROFILE_NONE,
 		.holder = PROFILE_NONE,
+		.endpoint = PROFILE_NONE,
 	};
 	const struct tracked_values values = { .cpu_ns = (int64_t)ns };
 
@@ -289,11 +335,12 @@ static void on_tick(struct session *session, struct tracked_process *process,
 
 	if (!session->first_sample_ns)
 		session->first_sample_ns = sample->event.time_ns;
-	key.stack = session__stack(session, process, sample, &key.omitted);
+	session__stack(session, process, sample, &key);
 	session__name(session, process, thread, sample, &key);
 	thread->last_stack = key.stack;
 	thread->last_omitted = key.omitted;
-	values.cpu_ns = (int64_t)session__gc_of_sample(session, process, thread, sample, key.stack);
+	thread->last_endpoint = key.endpoint;
+	values.cpu_ns = (int64_t)session__gc_of_sample(session, process, thread, sample, &key);
 	if (sample->flags & RBPROF_SAMPLE_HAS_GVL)
 		session__note_holder(process, thread, sample->event.time_ns);
 	values.wall_ns = (int64_t)sample->wall_delta_ns;
@@ -339,6 +386,7 @@ static void key_of_clock(const struct session *session, const struct tracked_thr
 		.kind = TRACKED_CPU,
 		.name = PROFILE_NONE,
 		.holder = PROFILE_NONE,
+		.endpoint = PROFILE_NONE,
 		.time_ns = session__time(session, clock->ran_ns),
 	};
 
@@ -349,6 +397,7 @@ static void key_of_clock(const struct session *session, const struct tracked_thr
 	} else if (thread->last_stack != PROFILE_NONE) {
 		key.stack = thread->last_stack;
 		key.omitted = thread->last_omitted;
+		key.endpoint = thread->last_endpoint;
 		key.ractor = thread->rubies.latest ? thread->rubies.latest->ractor : 0;
 	} else {
 		key.stack = session->stack_not_sampled;

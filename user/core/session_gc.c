@@ -31,6 +31,7 @@ static struct tracked_row_key placeholder(const struct session *session, uint64_
 		.stack = session->options->max_frames ? session->stack_gc : session->stack_none,
 		.name = PROFILE_NONE,
 		.holder = PROFILE_NONE,
+		.endpoint = PROFILE_NONE,
 		.time_ns = session__time(session, time_ns),
 	};
 }
@@ -145,8 +146,8 @@ void session__on_gc(struct session *session, struct tracked_process *process,
 	gc->probed_ns += sample->cpu_delta_ns;
 	gc->info = sample->gc_info;
 	if (sample->flags & RBPROF_SAMPLE_GC_STACK) {
-		key.stack =
-			gc_stack(session, session__stack(session, process, sample, &key.omitted));
+		session__stack(session, process, sample, &key);
+		key.stack = gc_stack(session, key.stack);
 		session__name(session, process, thread, sample, &name);
 		key.ruby = session__ruby(session, process, thread, sample);
 		tracked_row_key__keep(&gc->kept, &key);
@@ -206,7 +207,7 @@ static uint64_t part_by_clock(struct tracked_gc *gc, uint64_t clock_ns, bool is_
 
 uint64_t session__gc_of_sample(struct session *session, struct tracked_process *process,
 			       struct tracked_thread *thread, const struct rbprof_sample *sample,
-			       uint32_t stack)
+			       const struct tracked_row_key *of)
 {
 	const bool has_gvl = sample->flags & RBPROF_SAMPLE_HAS_GVL;
 	const bool is_inside =
@@ -234,7 +235,9 @@ uint64_t session__gc_of_sample(struct session *session, struct tracked_process *
 	} else if (is_inside) {
 		part = cpu;
 		key.gc_source = profile__cstring(session->profile, sampled);
-		key.stack = gc_stack(session, stack);
+		key.stack = gc_stack(session, of->stack);
+		key.omitted = of->omitted;
+		key.endpoint = of->endpoint;
 		key.ruby = session__ruby(session, process, thread, sample);
 	} else {
 		return cpu;

@@ -18,6 +18,9 @@ struct session_stack {
 	bool is_lasting; /* proved for all */
 	uint32_t stack;	 /* id in the profile */
 	uint32_t count, root_frames, omitted, error;
+	uint32_t endpoint;	 /* by its frames: string id or PROFILE_NONE */
+	uint32_t endpoint_frame; /* which names a class that has no subclass, as far as is known */
+	uint64_t endpoint_ns;	 /* when that was last seen */
 	UT_hash_handle hh;
 	struct rbprof_frame frames[];
 };
@@ -126,11 +129,11 @@ extern const struct sideband_handler session_sideband_handler;
 /* Gets ready to name frames of the process, if its VM is up. True once nothing is left to do. */
 bool session__prepare(struct session *session, struct tracked_process *process);
 /*
- * The profile's stack of a sample, its names proved for the sample's instant; *ret_omitted: frames
- * left out of it.
+ * Fills the profile's stack of a sample into the key, its names proved for the sample's instant,
+ * with the number of frames left out of it and the endpoint that they tell.
  */
-uint32_t session__stack(struct session *session, struct tracked_process *process,
-			const struct rbprof_sample *sample, uint32_t *ret_omitted);
+void session__stack(struct session *session, struct tracked_process *process,
+		    const struct rbprof_sample *sample, struct tracked_row_key *key);
 /* Brings the thread's name and ractor up to date, and fills them into the key. */
 void session__name(struct session *session, struct tracked_process *process,
 		   struct tracked_thread *thread, const struct rbprof_sample *sample,
@@ -189,7 +192,7 @@ void session__on_gc(struct session *session, struct tracked_process *process,
 /* Takes the collector's part, found without probes, out of a sample's CPU; returns the rest. */
 uint64_t session__gc_of_sample(struct session *session, struct tracked_process *process,
 			       struct tracked_thread *thread, const struct rbprof_sample *sample,
-			       uint32_t stack);
+			       const struct tracked_row_key *of);
 /* Reads the VM's own clock of its collector, if it has one and the VM's memory is open. */
 void session__read_gc_clock(struct tracked_process *process);
 /* How collections of the process are found, in words: "probe", "probe and vm clock", "none". */

@@ -12,7 +12,7 @@
 #include "error_names.h"
 #include "version.h"
 
-#define MAX_LABELS 16
+#define MAX_LABELS 24
 
 struct labels {
 	struct profile *profile;
@@ -116,6 +116,18 @@ static void add_gc(struct labels *labels, const struct tracked_row *row)
 		add_text(labels, "gc thread", session__ruby_id(profile, row->key.ruby));
 }
 
+/*
+ * What the sample worked for. What a trace says goes before what the frames do: where a row has
+ * that, it belongs here, first.
+ */
+static void add_endpoint(struct labels *labels, const struct tracked_row *row)
+{
+	if (row->key.kind == TRACKED_OVERHEAD || row->key.endpoint == PROFILE_NONE)
+		return;
+	add_text(labels, "trace endpoint", row->key.endpoint);
+	add_text(labels, "endpoint source", profile__cstring(labels->profile, "frames"));
+}
+
 static uint32_t row_labels(struct session *session, const struct tracked_process *process,
 			   const struct tracked_thread *thread, const struct tracked_row *row)
 {
@@ -133,6 +145,7 @@ static uint32_t row_labels(struct session *session, const struct tracked_process
 		add_text(&labels, "state", profile__cstring(session->profile, "had cpu"));
 	else
 		add_number(&labels, "profiler overhead", 1);
+	add_endpoint(&labels, row);
 	if (key->kind == TRACKED_WAIT && key->holder != PROFILE_NONE)
 		add_text(&labels, "gvl holder", key->holder);
 	if (key->time_ns)
@@ -187,12 +200,14 @@ void session__flush_lost(struct session *session, struct tracked_process *proces
 		.comm = "(lost)",
 		.last_name = PROFILE_NONE,
 		.last_stack = PROFILE_NONE,
+		.last_endpoint = PROFILE_NONE,
 	};
 
 	const struct tracked_row_key key = {
 		.stack = session->stack_not_sampled,
 		.name = PROFILE_NONE,
 		.holder = PROFILE_NONE,
+		.endpoint = PROFILE_NONE,
 	};
 	const uint64_t lost_ns = process->counters.lost_cpu_ns - process->lost_told_ns;
 	const struct tracked_values values = { .cpu_ns = (int64_t)lost_ns };

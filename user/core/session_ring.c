@@ -148,6 +148,7 @@ static void move_key(struct profile_import *import, struct tracked_row_key *key)
 	key->stack = profile_import__stack(import, key->stack);
 	key->name = profile_import__string(import, key->name);
 	key->holder = profile_import__string(import, key->holder);
+	key->endpoint = profile_import__string(import, key->endpoint);
 	key->state = profile_import__string(import, key->state);
 	key->gc_source = profile_import__string(import, key->gc_source);
 }
@@ -158,6 +159,7 @@ static void move_thread(struct profile_import *import, struct tracked_thread *th
 
 	thread->last_name = profile_import__string(import, thread->last_name);
 	thread->last_stack = profile_import__stack(import, thread->last_stack);
+	thread->last_endpoint = profile_import__string(import, thread->last_endpoint);
 	if (thread->read.is_valid)
 		move_key(import, &thread->read.key);
 	thread->rows = NULL;
@@ -195,8 +197,10 @@ static void move_session(struct session *session, struct profile_import *import)
 
 	for (process = session->processes; process; process = process->hh.next)
 		move_process(import, session->profile, process);
-	for (stack = session->stacks; stack; stack = stack->hh.next)
+	for (stack = session->stacks; stack; stack = stack->hh.next) {
 		stack->stack = profile_import__stack(import, stack->stack);
+		stack->endpoint = profile_import__string(import, stack->endpoint);
+	}
 }
 
 /* To be called when a slice has just been put aside: it holds on to the profile so far. */

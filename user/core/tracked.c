@@ -174,6 +174,7 @@ struct tracked_thread *tracked_process__thread(struct tracked_process *process, 
 	thread->tid = tid;
 	thread->last_name = PROFILE_NONE;
 	thread->last_stack = PROFILE_NONE;
+	thread->last_endpoint = PROFILE_NONE;
 	HASH_ADD(hh, process->threads, tid, sizeof(thread->tid), thread);
 	return thread;
 }

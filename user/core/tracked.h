@@ -37,7 +37,7 @@ struct tracked_row_key {
 	uint32_t holder;    /* WAIT: string id of the GVL holder's name, or PROFILE_NONE */
 	uint32_t gc_info;   /* GC: see ../ruby/gc_info.h */
 	uint32_t gc_source; /* GC: string id */
-	uint32_t reserved;
+	uint32_t endpoint;  /* string id of what its frames say it works for, or PROFILE_NONE */
 	struct tracked_ruby *ruby; /* its Ruby thread; NULL: the one last known */
 	uint64_t time_ns;	   /* of the timeline: CLOCK_MONOTONIC; 0: there is none */
 };
@@ -72,7 +72,7 @@ struct tracked_thread {
 	bool is_ruby;	     /* a sample found it in the VM */
 	uint32_t last_name;  /* string id of its last known name, or PROFILE_NONE */
 	uint32_t last_stack; /* PROFILE_NONE: never sampled */
-	uint32_t last_omitted;
+	uint32_t last_omitted, last_endpoint;
 	struct tracked_row *rows;
 
 	/* The name at the last sample, and what it was read from. */

@@ -12,6 +12,7 @@
 #include "../ruby/stack_copy.h"
 #include "../ruby/threads.h"
 #include "../ruby/waits.h"
+#include "frame_endpoint.h"
 
 #define PROOF_TRIES  4
 #define WINDOW_BYTES 512 /* of rb_thread_t, 2.7 to 4.0: all fields that are read */
@@ -324,6 +325,7 @@ static int name_stack(struct wait_reader *reader, const struct stack *stack,
 	size_t named;
 
 	reading->stack = reader->stack_no_ruby;
+	reading->endpoint = PROFILE_NONE;
 	reading->is_proved = true;
 	if (!source->max_frames)
 		return 0;
@@ -337,6 +339,10 @@ static int name_stack(struct wait_reader *reader, const struct stack *stack,
 	named = names__frames(source->names, stack->frames, count, &reading->gc, frames, NULL);
 	reading->is_proved = named == count;
 	reading->omitted = stack->omitted;
+	if (source->has_endpoints)
+		reading->endpoint =
+			frame_endpoint__find(source->names, source->profile, stack->frames, frames,
+					     count, stack->omitted ? stack->root_frames : 0, &at);
 	if (stack->omitted) {
 		at = count - stack->root_frames;
 		memmove(frames + at + 1, frames + at, stack->root_frames * sizeof(*frames));
