@@ -121,6 +121,26 @@ class TestThreadIds < E2E
     end
   end
 
+  # What was put aside before its id came has it when it is written.
+  def test_a_late_id_is_on_samples_of_the_ring
+    program = Program.new("thread_ids.rb")
+    profiler = Profiler.start("-p", program.pid, "--ring", "20")
+    program.go
+    program.expect("settled")
+    program.go
+    program.expect("done")
+    profiler.stop
+    program.finish
+    assert_code 0, profiler
+    samples = profiler.profile.of(program.pid)
+    %w[early late never asleep].each do |key|
+      thread = program.truth["threads"].fetch(key)
+      mine = samples.select { |s| s.tid == thread["tid"] && !s.gc? }
+      assert_equal ["#{thread["tid"]} (#{thread["id"]})"], mine.map { |s| s.labels["thread id"] }.uniq, key
+    end
+    assert_empty samples.filter_map { |s| s.labels["gc thread"] }.grep_v(/\A\d+ \((-1|\d+)\)\z/)
+  end
+
   def test_all_ended_well
     assert seen[:statuses].all?(&:success?), seen[:statuses].inspect
   end

@@ -132,6 +132,8 @@ int session__new(const struct options *options, struct session **ret_session)
 	error = session->epoll_fd < 0 ? -errno : session__make_profile(session);
 	if (!error && options->ring_ns)
 		error = ring__new(options->ring_ns, &session->ring);
+	if (!error && options->ring_ns)
+		error = late_ids__new(&session->late_ids);
 	if (!error)
 		error = runtimes__new(&session->runtimes);
 	if (!error)
@@ -173,6 +175,7 @@ void session__free(struct session *session)
 	programs__free(session->programs);
 	runtimes__free(session->runtimes);
 	ring__free(session->ring, session->profile);
+	late_ids__free(session->late_ids);
 	profile__free(session->profile);
 	free(session->asks);
 	if (session->epoll_fd >= 0)

@@ -6,6 +6,7 @@
 #include "../discover/runtimes.h"
 #include "../discover/sideband.h"
 #include "gc_probes.h"
+#include "late_ids.h"
 #include "programs.h"
 #include "session.h"
 #include "session_ring.h"
@@ -61,7 +62,8 @@ struct session {
 	struct runtimes *runtimes;
 	struct sideband *sideband;
 	struct profile *profile;
-	struct ring *ring; /* NULL: all that is recorded is kept */
+	struct ring *ring;	   /* NULL: all that is recorded is kept */
+	struct late_ids *late_ids; /* with a ring */
 	int epoll_fd;
 	size_t runtimes_told;	/* how many builds the kernel side knows */
 	uint64_t runtimes_seen; /* of which there were processes, a bit each */
@@ -165,9 +167,9 @@ void session__trim_rubies(struct session *session, struct tracked_process *proce
 /* That of one thread of the VM's list, or THREAD_ID_NONE. */
 int64_t session__object_id(const struct tracked_process *process, uint64_t thread, uint64_t object);
 /* The `thread id` label as a string id; ruby NULL: that of the one last known. */
-uint32_t session__thread_id(struct profile *profile, const struct tracked_process *process,
-			    const struct tracked_thread *thread, const struct tracked_ruby *ruby);
-uint32_t session__ruby_id(struct profile *profile, const struct tracked_ruby *ruby);
+uint32_t session__thread_id(struct session *session, const struct tracked_process *process,
+			    const struct tracked_thread *thread, struct tracked_ruby *ruby);
+uint32_t session__ruby_id(struct session *session, struct tracked_ruby *ruby);
 
 /* session_waits.c: threads off their CPU. */
 void session__on_stack(struct session *session, struct tracked_process *process,

@@ -15,6 +15,7 @@
 #define MAX_LABELS 24
 
 struct labels {
+	struct session *session;
 	struct profile *profile;
 	struct profile_label labels[MAX_LABELS];
 	size_t count;
@@ -82,7 +83,7 @@ static void add_thread(struct labels *labels, const struct tracked_process *proc
 	if (name == PROFILE_NONE)
 		name = comm_text(labels->profile, thread->comm);
 	add_text(labels, "thread id",
-		 session__thread_id(labels->profile, process, thread, row->key.ruby));
+		 session__thread_id(labels->session, process, thread, row->key.ruby));
 	add_text(labels, "thread name", name);
 	if (row->key.ractor)
 		add_number(labels, "ractor id", row->key.ractor);
@@ -113,7 +114,7 @@ static void add_gc(struct labels *labels, const struct tracked_row *row)
 	add_text(labels, "gc source", row->key.gc_source);
 	add_gc_info(labels, row->key.gc_info);
 	if (row->key.ruby)
-		add_text(labels, "gc thread", session__ruby_id(profile, row->key.ruby));
+		add_text(labels, "gc thread", session__ruby_id(labels->session, row->key.ruby));
 }
 
 /*
@@ -131,7 +132,7 @@ static void add_endpoint(struct labels *labels, const struct tracked_row *row)
 static uint32_t row_labels(struct session *session, const struct tracked_process *process,
 			   const struct tracked_thread *thread, const struct tracked_row *row)
 {
-	struct labels labels = { .profile = session->profile };
+	struct labels labels = { .session = session, .profile = session->profile };
 	const struct tracked_row_key *key = &row->key;
 
 	if (key->kind == TRACKED_GC)

@@ -241,7 +241,8 @@ void ring__poll(struct ring *ring, struct session *session)
 /* ---- writing ---- */
 
 /* Adds the rows of a run of slices that have one profile. The first that has another, or NULL. */
-static const struct slice *add_run(const struct slice *slice, struct profile *written, int *error)
+static const struct slice *add_run(const struct slice *slice, struct profile *written,
+				   struct late_ids *late_ids, int *error)
 {
 	const struct profile *from = slice->profile;
 	struct profile_import *import;
@@ -250,6 +251,7 @@ static const struct slice *add_run(const struct slice *slice, struct profile *wr
 	*error = profile__failed(from) ? -ENOMEM : profile_import__new(from, written, &import);
 	if (*error)
 		return NULL;
+	profile_import__rename(import, late_ids__resolve, late_ids);
 	for (; slice && slice->profile == from; slice = slice->next) {
 		for (i = 0; i < slice->count; i++)
 			profile_import__row(import, &slice->rows[i]);
@@ -273,7 +275,7 @@ struct profile *ring__profile(struct ring *ring, struct session *session, uint64
 	*ret_begin_ns = ring->oldest->begin_ns;
 	*ret_end_ns = ring->newest->end_ns;
 	for (slice = ring->oldest, error = 0; slice && !error;)
-		slice = add_run(slice, ring->written, &error);
+		slice = add_run(slice, ring->written, session->late_ids, &error);
 	return error || profile__failed(ring->written) ? NULL : ring->written;
 }
 

@@ -26,7 +26,8 @@ static struct thread_id_source source_of(const struct tracked_process *process)
 }
 
 /* False: it is no longer the thread that the samples so far are of. */
-static bool look(const struct tracked_process *process, struct tracked_ruby *ruby)
+static bool look(const struct session *session, const struct tracked_process *process,
+		 struct tracked_ruby *ruby)
 {
 	const struct thread_id_source source = source_of(process);
 	int64_t id;
@@ -37,6 +38,8 @@ static bool look(const struct tracked_process *process, struct tracked_ruby *rub
 		return true;
 	if (ruby->object_id != THREAD_ID_NONE && ruby->object_id != id)
 		return false;
+	if (ruby->object_id != id && ruby->number)
+		late_ids__set(session->late_ids, ruby->number, id);
 	ruby->object_id = id;
 	return true;
 }
@@ -60,10 +63,10 @@ struct tracked_ruby *session__ruby(struct session *session, struct tracked_proce
 
 	if (!ruby || !key.thread || now < ruby->next_ns || !is_readable(session, process))
 		return ruby;
-	if (!look(process, ruby)) {
+	if (!look(session, process, ruby)) {
 		tracked_rubies__end(&thread->rubies, ruby);
 		ruby = tracked_rubies__get(&thread->rubies, thread->tid, &key);
-		if (!ruby || !look(process, ruby))
+		if (!ruby || !look(session, process, ruby))
 			return ruby;
 	}
 	ruby->pause_ns = ruby->pause_ns ? 2 * ruby->pause_ns : FIRST_PAUSE_NS;
@@ -81,7 +84,7 @@ void session__read_thread_id(struct session *session, struct tracked_process *pr
 	if (!is_readable(session, process))
 		return;
 	HASH_ITER (hh, thread->rubies.known, ruby, next) {
-		if (!look(process, ruby))
+		if (!look(session, process, ruby))
 			tracked_rubies__end(&thread->rubies, ruby);
 	}
 }
@@ -122,29 +125,32 @@ int64_t session__object_id(const struct tracked_process *process, uint64_t threa
 	return thread_id__read(&source, thread, object, &id) ? THREAD_ID_NONE : id;
 }
 
-static uint32_t thread_id(struct profile *profile, uint32_t tid, int64_t object_id)
+static uint32_t thread_id(struct session *session, uint32_t tid, int64_t object_id)
 {
 	char text[64];
 
 	snprintf(text, sizeof(text), "%" PRIu32 " (%" PRId64 ")", tid, object_id);
-	return profile__cstring(profile, text);
+	return profile__cstring(session->profile, text);
 }
 
-uint32_t session__thread_id(struct profile *profile, const struct tracked_process *process,
-			    const struct tracked_thread *thread, const struct tracked_ruby *ruby)
+uint32_t session__ruby_id(struct session *session, struct tracked_ruby *ruby)
 {
-	int64_t object_id = THREAD_ID_NONE;
+	char text[64];
 
+	if (!session->ring || ruby->object_id != THREAD_ID_NONE || !ruby->key.thread)
+		return thread_id(session, ruby->tid, ruby->object_id);
+	/* It may get its id before the ring is written. */
+	if (!ruby->number)
+		ruby->number = late_ids__number(session->late_ids);
+	late_ids__label(text, sizeof(text), ruby->tid, ruby->number);
+	return profile__cstring(session->profile, text);
+}
+
+uint32_t session__thread_id(struct session *session, const struct tracked_process *process,
+			    const struct tracked_thread *thread, struct tracked_ruby *ruby)
+{
 	if (!ruby)
 		ruby = thread->rubies.latest;
-	if (ruby)
-		object_id = ruby->object_id;
-	else
-		object_id = tracked_process__object_id(process, thread);
-	return thread_id(profile, thread->tid, object_id);
-}
-
-uint32_t session__ruby_id(struct profile *profile, const struct tracked_ruby *ruby)
-{
-	return thread_id(profile, ruby->tid, ruby->object_id);
+	return ruby ? session__ruby_id(session, ruby)
+		    : thread_id(session, thread->tid, tracked_process__object_id(process, thread));
 }

@@ -22,6 +22,7 @@ struct tracked_ruby {
 	uint32_t tid;
 	uint32_t references;
 	int64_t object_id;	    /* the last known, or THREAD_ID_NONE */
+	uint64_t number;	    /* in rows of the ring that were put aside before it had one */
 	uint64_t next_ns, pause_ns; /* when to read it again, CLOCK_MONOTONIC */
 	uint32_t ractor;	    /* id; 0: the main one */
 	bool has_ractor;	    /* it was read */
