@@ -106,7 +106,9 @@ static __noinline u32 sample_thread(const struct ruby_layout *layout, u64 thread
 	}
 	if (bpf_probe_read_user(&pthread, sizeof(pthread), (void *)(from + at)) ||
 	    bpf_probe_read_user(&sample->thread_name, sizeof(sample->thread_name),
-				(void *)(sample->thread + layout->th__name)))
+				(void *)(sample->thread + layout->th__name)) ||
+	    bpf_probe_read_user(&sample->thread_object, sizeof(sample->thread_object),
+				(void *)(sample->thread + layout->th__self)))
 		return RBPROF_E_THREAD_FAULT;
 	return pthread == thread_pointer ? RBPROF_OK : RBPROF_E_EC_OF_OTHER_THREAD;
 }
@@ -132,6 +134,7 @@ __noinline int sample_stack(const struct rbprof_process *process, struct thread_
 	sample->ec = 0;
 	sample->thread = 0;
 	sample->thread_name = 0;
+	sample->thread_object = 0;
 	sample->error = RBPROF_OK;
 	sample->frame_count = 0;
 	sample->omitted = 0;
@@ -197,6 +200,7 @@ no_ec:
 	sample->flags |= RBPROF_SAMPLE_NO_EC;
 	sample->thread = 0;
 	sample->thread_name = 0;
+	sample->thread_object = 0;
 	sample->error = error;
 	count_error(c, error);
 	return 0;

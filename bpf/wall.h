@@ -174,6 +174,7 @@ static __always_inline void wall_tell(struct task_struct *task, struct thread_st
 		sample->flags = RBPROF_SAMPLE_NO_EC | RBPROF_SAMPLE_NOT_READ;
 		sample->frame_count = 0;
 		sample->thread = 0;
+		sample->thread_object = 0;
 		sample->error = 0;
 		sample->wait.switches = wall_switches(task);
 		sample->wait.vm = 0;

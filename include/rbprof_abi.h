@@ -257,8 +257,9 @@ struct rbprof_sample {
 	__u64 stack_hash;	 /* of frames, flags and omitted */
 	struct rbprof_gc_state gc;
 	__u64 ec;
-	__u64 thread;	   /* rb_thread_t */
-	__u64 thread_name; /* VALUE of its name */
+	__u64 thread;	     /* rb_thread_t */
+	__u64 thread_name;   /* VALUE of its name */
+	__u64 thread_object; /* VALUE of its Thread object */
 	__u32 flags;
 	__u32 error; /* enum rbprof_error, why frames are missing */
 	__u32 frame_count;
@@ -314,12 +315,12 @@ _Static_assert(sizeof(struct rbprof_frame) == 32, "abi");
 _Static_assert(sizeof(struct rbprof_gc_state) == 16, "abi");
 _Static_assert(sizeof(struct rbprof_wait) == 48, "abi");
 _Static_assert(sizeof(struct rbprof_gc_sums) == 80 + 4 * RBPROF_GC_SITES, "abi");
-_Static_assert(sizeof(struct rbprof_sample) == 200, "abi");
+_Static_assert(sizeof(struct rbprof_sample) == 208, "abi");
 _Static_assert(offsetof(struct rbprof_sample, stack_hash) == 56, "abi");
 _Static_assert(offsetof(struct rbprof_sample, gc) == 64, "abi");
 _Static_assert(offsetof(struct rbprof_sample, ec) == 80, "abi");
-_Static_assert(offsetof(struct rbprof_sample, flags) == 104, "abi");
-_Static_assert(offsetof(struct rbprof_sample, wait) == 152, "abi");
+_Static_assert(offsetof(struct rbprof_sample, flags) == 112, "abi");
+_Static_assert(offsetof(struct rbprof_sample, wait) == 160, "abi");
 _Static_assert(sizeof(struct rbprof_clock) == 136, "abi");
 _Static_assert(offsetof(struct rbprof_clock, comm) == 120, "abi");
 _Static_assert(sizeof(struct rbprof_lifecycle) == 64, "abi");

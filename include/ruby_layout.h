@@ -64,8 +64,11 @@
 	F(classext__iv_tbl) F(classext__iv_ptr) F(classext__refined_class) \
 	F(classext__attached_object) F(classext__classpath) \
 	F(classext__permanent_classpath) F(classext__permanent_classpath_bit) \
+	F(classext__subclasses) F(subclass__klass) F(subclass__next) F(subclass_anchor__head) \
 	F(rsymbol__fstr) F(rsymbol__id) F(rdata__data) F(rtypeddata__typed_flag) \
+	F(rtypeddata__fields_obj) F(fields__embed) F(fields__external) \
 	/* tables */ \
+	F(st_table__entry_power) F(st_table__bin_power) F(st_table__size_ind) F(st_table__bins) \
 	F(st_table__num_entries) F(st_table__entries_start) F(st_table__entries_bound) \
 	F(st_table__entries) F(st_entry__key) F(st_entry__record) F(st_entry__sizeof) \
 	F(symbols__last_id) F(symbols__ids) \
@@ -74,13 +77,15 @@
 	F(shape__sizeof) \
 	/* garbage collector */ \
 	F(objspace__flags) F(objspace__profile_count) F(objspace__profile_major_gc_count) \
-	F(objspace__latest_gc_info) \
+	F(objspace__latest_gc_info) F(objspace__obj_to_id_tbl) \
 	F(objspace__total_time) F(objspace__marking_time) F(objspace__sweeping_time)
 
 /* Values that differ between releases, and are not offsets. */
 #define RUBY_LAYOUT_VALUES(F) \
 	F(qnil) F(qundef) F(last_op_id) F(fl_singleton) F(string_embed_len_in_flags) \
-	F(array_embed_len_mask) F(typed_embedded_mask) F(attached_id) F(gc_measure_bit)
+	F(array_embed_len_mask) F(typed_embedded_mask) F(attached_id) F(gc_measure_bit) \
+	F(shape_offset_bits) F(shape_object_id_bit) F(shape_complex_bit) F(shape_type_object_id) \
+	F(imemo_fields)
 /* clang-format on */
 
 struct ruby_layout {
@@ -118,6 +123,7 @@ struct ruby_layout {
 #define RUBY_T_ICLASS 0x1c
 #define RUBY_T_MOVED  0x1e
 
+#define RUBY_FL_SEEN_OBJ_ID  0x200 /* up to 3.4: in the collector's table of object ids */
 #define RUBY_FL_USHIFT	     12
 #define RUBY_IMEMO_MASK	     0x0f
 #define RUBY_IMEMO_SVAR	     2
@@ -125,7 +131,8 @@ struct ruby_layout {
 #define RUBY_IMEMO_ISEQ	     7
 #define RUBY_STRING_NOEMBED  0x2000
 #define RUBY_ARRAY_EMBED     0x2000
-#define RUBY_REFINEMENT_FLAG 0x8000 /* RMODULE_IS_REFINEMENT, FL_USER3 of a T_MODULE */
+#define RUBY_FIELDS_HEAP     0x10000 /* 4.0: OBJ_FIELD_HEAP of an imemo_fields */
+#define RUBY_REFINEMENT_FLAG 0x8000  /* RMODULE_IS_REFINEMENT, FL_USER3 of a T_MODULE */
 #define RUBY_ID_SCOPE_SHIFT  4
 #define RUBY_ID_ENTRY_UNIT   512 /* symbol.c */
 

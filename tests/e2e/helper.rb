@@ -443,6 +443,14 @@ class E2E < Minitest::Test
   end
 end
 
+# Frameworks that tests/gems has installed for the Ruby that runs this.
+module Gems
+  def self.path
+    @path ||= [IO.popen([File.join(ROOT, "tests/gems"), "--path"], err: File::NULL, &:read).chomp]
+    @path.first unless @path.first.empty?
+  end
+end
+
 # Other Rubies than the one that runs this, in root folders that tests/rubies has made.
 module Rubies
   SCRIPT = File.join(ROOT, "tests/rubies")

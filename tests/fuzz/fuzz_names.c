@@ -12,7 +12,9 @@
 
 #include "user/ruby/layout.h"
 #include "user/ruby/names.h"
+#include "user/ruby/st_table.h"
 #include "user/ruby/stack.h"
+#include "user/ruby/thread_id.h"
 #include "user/ruby/threads.h"
 #include "user/util/memory_fixture.h"
 
@@ -123,6 +125,21 @@ static void look_at(struct names *names, const struct rbprof_frame *frames, size
 	names__thread(names, thread, name, 0, gc);
 }
 
+/* Object ids: of a thread that may be one, and what the tables they lie in may look like. */
+static void look_for_id(struct hostile *hostile, const struct ruby_layout *layout,
+			const struct names_roots *roots, uint64_t thread, uint64_t object)
+{
+	const struct thread_id_source source = { &hostile->memory, layout, roots->vm_ptr_address,
+						 0x20000 };
+	uint64_t value;
+	int64_t id = 0;
+
+	if (!thread_id__read(&source, thread, object, &id) && id < THREAD_ID_NONE)
+		abort();
+	if (!hostile->base)
+		st_table__find(&hostile->memory, layout, thread, object, &value);
+}
+
 static void look_at_all(struct hostile *hostile, const struct ruby_layout *layout,
 			const struct names_roots *roots, const struct fixture *fixture)
 {
@@ -145,6 +162,7 @@ static void look_at_all(struct hostile *hostile, const struct ruby_layout *layou
 	if (threads__list(&hostile->memory, layout, roots->vm_ptr_address, &threads, &count))
 		count = 0;
 	for (i = 0; i < count && i < MAX_STACKS; i++) {
+		look_for_id(hostile, layout, roots, threads[i].address, threads[i].self);
 		if (stack__read(&hostile->memory, layout, threads[i].ec, MAX_FRAMES, &stack))
 			continue;
 		look_at(names, stack.frames, stack.count, threads[i].address, threads[i].name, &gc);
@@ -162,6 +180,8 @@ static void look_at_all(struct hostile *hostile, const struct ruby_layout *layou
 			frames[i].method_entry = made_up(hostile, 0x10010 + i * 24);
 			frames[i].method_serial = made_up(hostile, 0x10018 + i * 24);
 		}
+		look_for_id(hostile, layout, roots, frames[0].iseq, frames[1].iseq);
+		look_for_id(hostile, layout, roots, 0x30000, made_up(hostile, 0x30010));
 		look_at(names, frames, 4, frames[0].method_entry, frames[1].method_entry, &gc);
 	}
 	free(threads);
@@ -191,7 +211,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		roots.vm_ptr_address = fixture->vm_ptr_address;
 		roots.symbols_address = fixture->symbols_address;
 	}
-	entry = layout__find(hostile.base || !(data[0] & 2) ? "3.1.2" : "3.3.0", &exact);
+	entry = layout__find(hostile.base || !(data[0] & 2) ? "3.1.2"
+			     : data[0] & 4		    ? "4.0.0"
+							    : "3.3.0",
+			     &exact);
 	if (entry)
 		look_at_all(&hostile, &entry->layout, &roots, hostile.base ? fixture : NULL);
 	return 0;

@@ -90,6 +90,7 @@ static void test_defaults(void **state)
 	assert_int_equal(options.max_frames, 1000);
 	assert_true(options.cpu && options.wall && options.gc);
 	assert_false(options.no_gc_stack || options.no_uprobes || options.timeline);
+	assert_false(options.no_frame_endpoint);
 	assert_null(options.output);
 	assert_null(options.format);
 	assert_null(options.value);
@@ -148,6 +149,10 @@ static void test_what_is_collected(void **state)
 	options__free(&options);
 	accept(&line, "record --no-gc-stack --no-uprobes --timeline --value wall-time", &options);
 	assert_true(options.no_gc_stack && options.no_uprobes && options.timeline);
+	assert_false(options.no_frame_endpoint);
+	options__free(&options);
+	accept(&line, "record --no-frame-endpoint --value wall-time", &options);
+	assert_true(options.no_frame_endpoint);
 	assert_string_equal(options.value, "wall-time");
 	options__free(&options);
 	accept(&line, "record --value timeline", &options);
@@ -338,8 +343,8 @@ static void test_other_commands(void **state)
 static void test_not_in_this_version(void **state)
 {
 	static const char *const must_be[] = {
-		"alloc",       "no-alloc",	    "heap",	      "no-heap", "no-trace",
-		"no-endpoint", "no-frame-endpoint", "no-alloc-class", "native",	 "kernel",
+		"alloc",       "no-alloc",	 "heap",   "no-heap", "no-trace",
+		"no-endpoint", "no-alloc-class", "native", "kernel",
 	};
 	char text[128];
 

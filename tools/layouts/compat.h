@@ -130,6 +130,12 @@ struct layout_mutex {
 #endif
 };
 
+/* internal/class.h of 4.0.0: struct rb_subclass_anchor, which 4.0.6 no longer has */
+struct layout_subclass_anchor {
+	void *box_subclasses;
+	void *head;
+};
+
 /* cont.c: rb_context_t, the first member of rb_fiber_t, up to saved_ec */
 struct layout_context_head {
 	int type;
@@ -160,6 +166,7 @@ struct layout_context_head {
 #define OBJSPACE_COUNT	       424
 #define OBJSPACE_MAJOR_COUNT   384
 #define OBJSPACE_INFO	       332
+#define OBJSPACE_OBJ_TO_ID     1064
 #define OBJSPACE_TOTAL_TIME    RUBY_NO_FIELD
 #define OBJSPACE_MARKING_TIME  RUBY_NO_FIELD
 #define OBJSPACE_SWEEPING_TIME RUBY_NO_FIELD
@@ -169,6 +176,7 @@ struct layout_context_head {
 #define OBJSPACE_COUNT	       424
 #define OBJSPACE_MAJOR_COUNT   376
 #define OBJSPACE_INFO	       324
+#define OBJSPACE_OBJ_TO_ID     1072
 #define OBJSPACE_TOTAL_TIME    RUBY_NO_FIELD
 #define OBJSPACE_MARKING_TIME  RUBY_NO_FIELD
 #define OBJSPACE_SWEEPING_TIME RUBY_NO_FIELD
@@ -178,6 +186,7 @@ struct layout_context_head {
 #define OBJSPACE_COUNT	       440
 #define OBJSPACE_MAJOR_COUNT   392
 #define OBJSPACE_INFO	       340
+#define OBJSPACE_OBJ_TO_ID     1112
 #define OBJSPACE_TOTAL_TIME    472
 #define OBJSPACE_MARKING_TIME  RUBY_NO_FIELD
 #define OBJSPACE_SWEEPING_TIME RUBY_NO_FIELD
@@ -187,6 +196,7 @@ struct layout_context_head {
 #define OBJSPACE_COUNT	       1280
 #define OBJSPACE_MAJOR_COUNT   1232
 #define OBJSPACE_INFO	       1180
+#define OBJSPACE_OBJ_TO_ID     2432
 #define OBJSPACE_TOTAL_TIME    1296
 #define OBJSPACE_MARKING_TIME  RUBY_NO_FIELD
 #define OBJSPACE_SWEEPING_TIME RUBY_NO_FIELD
@@ -196,6 +206,7 @@ struct layout_context_head {
 #define OBJSPACE_COUNT	       1392
 #define OBJSPACE_MAJOR_COUNT   1344
 #define OBJSPACE_INFO	       1292
+#define OBJSPACE_OBJ_TO_ID     2584
 #define OBJSPACE_TOTAL_TIME    RUBY_NO_FIELD
 #define OBJSPACE_MARKING_TIME  1400
 #define OBJSPACE_SWEEPING_TIME 1424
@@ -205,6 +216,7 @@ struct layout_context_head {
 #define OBJSPACE_COUNT	       1008
 #define OBJSPACE_MAJOR_COUNT   960
 #define OBJSPACE_INFO	       908
+#define OBJSPACE_OBJ_TO_ID     2192
 #define OBJSPACE_TOTAL_TIME    RUBY_NO_FIELD
 #define OBJSPACE_MARKING_TIME  1016
 #define OBJSPACE_SWEEPING_TIME 1040
@@ -214,6 +226,7 @@ struct layout_context_head {
 #define OBJSPACE_COUNT	       1048
 #define OBJSPACE_MAJOR_COUNT   1000
 #define OBJSPACE_INFO	       948
+#define OBJSPACE_OBJ_TO_ID     RUBY_NO_FIELD
 #define OBJSPACE_TOTAL_TIME    RUBY_NO_FIELD
 #define OBJSPACE_MARKING_TIME  1056
 #define OBJSPACE_SWEEPING_TIME 1080

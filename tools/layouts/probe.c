@@ -197,6 +197,7 @@ static void print_vm(void)
 	P(objspace__total_time, OBJSPACE_TOTAL_TIME);
 	P(objspace__marking_time, OBJSPACE_MARKING_TIME);
 	P(objspace__sweeping_time, OBJSPACE_SWEEPING_TIME);
+	P(objspace__obj_to_id_tbl, OBJSPACE_OBJ_TO_ID);
 	P(gc_measure_bit, OBJSPACE_MEASURE_BIT);
 }
 
@@ -241,6 +242,14 @@ static void print_class(void)
 	P(classext__iv_ptr, NONE);
 #endif
 	P(classext__refined_class, EXT(refined_class));
+	P(classext__subclasses, EXT(subclasses));
+	P(subclass__klass, offsetof(struct rb_subclass_entry, klass));
+	P(subclass__next, offsetof(struct rb_subclass_entry, next));
+	P(subclass_anchor__head,
+	  __builtin_types_compatible_p(__typeof__(((rb_classext_t *)0)->subclasses),
+				       struct rb_subclass_entry *)
+		  ? NONE
+		  : offsetof(struct layout_subclass_anchor, head));
 #if RELEASE >= 303
 	unsigned long permanent = BIT_OF(rb_classext_t, permanent_classpath);
 
@@ -283,6 +292,17 @@ static void print_objects(void)
 #else
 	P(rtypeddata__typed_flag, offsetof(struct layout_rtypeddata, typed_flag));
 #endif
+#if RELEASE >= 400
+	P(rtypeddata__fields_obj, offsetof(struct layout_rtypeddata, fields_obj));
+	P(fields__embed, offsetof(struct rb_fields, as.embed.fields));
+	P(fields__external, offsetof(struct rb_fields, as.external.ptr));
+	P(imemo_fields, imemo_fields);
+#else
+	P(rtypeddata__fields_obj, NONE);
+	P(fields__embed, NONE);
+	P(fields__external, NONE);
+	P(imemo_fields, NONE);
+#endif
 	P(typed_embedded_mask, RELEASE <= 302 ? 0 : RELEASE < 400 ? 2 : 1);
 	P(qnil, RELEASE <= 301 ? 0x08 : 0x04);
 	P(qundef, RELEASE <= 301 ? 0x34 : 0x24);
@@ -292,6 +312,10 @@ static void print_objects(void)
 
 static void print_tables(void)
 {
+	P(st_table__entry_power, offsetof(st_table, entry_power));
+	P(st_table__bin_power, offsetof(st_table, bin_power));
+	P(st_table__size_ind, offsetof(st_table, size_ind));
+	P(st_table__bins, offsetof(st_table, bins));
 	P(st_table__num_entries, offsetof(st_table, num_entries));
 	P(st_table__entries_start, offsetof(st_table, entries_start));
 	P(st_table__entries_bound, offsetof(st_table, entries_bound));
@@ -324,6 +348,17 @@ static void print_tables(void)
 	P(shape__parent_id, NONE);
 	P(shape__sizeof, NONE);
 #endif
+#if RELEASE >= 400
+	P(shape_offset_bits, SHAPE_ID_OFFSET_NUM_BITS);
+	P(shape_object_id_bit, __builtin_ctz(SHAPE_ID_FL_HAS_OBJECT_ID));
+	P(shape_complex_bit, __builtin_ctz(SHAPE_ID_FL_TOO_COMPLEX));
+	P(shape_type_object_id, SHAPE_OBJ_ID);
+#else
+	P(shape_offset_bits, NONE);
+	P(shape_object_id_bit, NONE);
+	P(shape_complex_bit, NONE);
+	P(shape_type_object_id, NONE);
+#endif
 }
 
 /* What include/ruby_layout.h says of every release. */
@@ -352,6 +387,11 @@ _Static_assert(RUBY_INVOKE_TYPE_PROC == thread_invoke_type_proc, "");
 _Static_assert(RUBY_INVOKE_TYPE_RACTOR == thread_invoke_type_ractor_proc, "");
 #endif
 _Static_assert(RUBY_BLOCK_TYPE_ISEQ == block_type_iseq, "");
+#if RELEASE < 400
+_Static_assert(RUBY_FL_SEEN_OBJ_ID == FL_SEEN_OBJ_ID, "");
+#else
+_Static_assert(RUBY_FIELDS_HEAP == OBJ_FIELD_HEAP, "");
+#endif
 
 int main(void)
 {

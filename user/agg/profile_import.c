@@ -20,6 +20,8 @@ struct profile_import {
 	size_t stack_room;
 	struct profile_label *labels;
 	size_t label_room;
+	profile_import_rename *rename;
+	void *context;
 };
 
 static int ids__init(struct ids *ids, size_t count)
@@ -137,6 +139,27 @@ uint32_t profile_import__stack(struct profile_import *import, uint32_t id)
 	return import->stacks.known[id] = profile__stack(import->to, import->stack, stack.count);
 }
 
+void profile_import__rename(struct profile_import *import, profile_import_rename *rename,
+			    void *context)
+{
+	import->rename = rename;
+	import->context = context;
+}
+
+static uint32_t label_text(struct profile_import *import, const struct profile_label *label)
+{
+	const char *text, *renamed;
+	char into[256];
+
+	if (!import->rename || label->text == PROFILE_NONE)
+		return profile_import__string(import, label->text);
+	text = profile__text(import->from, label->text);
+	renamed = import->rename(import->context, profile__text(import->from, label->key), text,
+				 into, sizeof(into));
+	return renamed == text ? profile_import__string(import, label->text)
+			       : profile__cstring(import->to, renamed);
+}
+
 uint32_t profile_import__label_set(struct profile_import *import, uint32_t id)
 {
 	const uint32_t *known = find(&import->label_sets, id);
@@ -159,7 +182,7 @@ uint32_t profile_import__label_set(struct profile_import *import, uint32_t id)
 	for (i = 0; i < set.count; i++) {
 		import->labels[i] = set.labels[i];
 		import->labels[i].key = profile_import__string(import, set.labels[i].key);
-		import->labels[i].text = profile_import__string(import, set.labels[i].text);
+		import->labels[i].text = label_text(import, &set.labels[i]);
 		import->labels[i].unit = profile_import__string(import, set.labels[i].unit);
 	}
 	return import->label_sets.known[id] =

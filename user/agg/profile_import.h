@@ -6,6 +6,7 @@
 #ifndef RBPROF_PROFILE_IMPORT_H
 #define RBPROF_PROFILE_IMPORT_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #include "profile.h"
@@ -19,6 +20,15 @@ struct profile_import;
 int profile_import__new(const struct profile *from, struct profile *to,
 			struct profile_import **ret_import);
 void profile_import__free(struct profile_import *import);
+
+/*
+ * What becomes of a label's text on the way: the text itself, or one that is written into `into`
+ * (valid UTF-8).
+ */
+typedef const char *profile_import_rename(void *context, const char *key, const char *text,
+					  char *into, size_t size);
+void profile_import__rename(struct profile_import *import, profile_import_rename *rename,
+			    void *context);
 
 /*
  * The id in `to` of the thing that has this id in `from`. PROFILE_NONE stays what it is, and is

@@ -22,8 +22,10 @@ struct dump_thread {
 	struct thread_state state; /* tid -1: no native thread of its own, or not found */
 	struct ruby_thread ruby;   /* address 0: a native thread that the VM does not know */
 	uint32_t name;		   /* string id, PROFILE_NONE: not readable */
+	int64_t object_id;	   /* -1: it has none, or it cannot be read */
 	uint32_t *frames;	   /* frame ids, leaf first */
 	uint32_t frame_count;
+	uint32_t endpoint; /* by its frames: string id or PROFILE_NONE */
 	uint32_t omitted;
 	bool is_instant; /* stack and wait are of one instant, and every frame is proved */
 	struct wait wait;

@@ -72,7 +72,7 @@ static json_t *labels_json(const struct dump *dump, const struct dump_thread *th
 	json_t *labels = json_object();
 	char text[128];
 
-	snprintf(text, sizeof(text), "%d (-1)", thread->state.tid);
+	snprintf(text, sizeof(text), "%d (%" PRId64 ")", thread->state.tid, thread->object_id);
 	set(labels, "thread id", json_string(text));
 	set(labels, "thread name", json_string(name));
 	set(labels, "state", json_string(dump_thread__state(thread)));
@@ -82,6 +82,11 @@ static json_t *labels_json(const struct dump *dump, const struct dump_thread *th
 	    thread->owner != DUMP_NONE)
 		set(labels, "gvl holder",
 		    json_string(dump_thread__name(dump, &dump->threads[thread->owner])));
+	if (thread->endpoint != PROFILE_NONE) {
+		set(labels, "trace endpoint",
+		    json_string(profile__text(dump->profile, thread->endpoint)));
+		set(labels, "endpoint source", json_string("frames"));
+	}
 	snprintf(text, sizeof(text), "%s (%d)", dump->process.comm, dump->process.pid);
 	set(labels, "process", json_string(text));
 	set(labels, "pid", json_integer(dump->process.pid));
@@ -111,12 +116,12 @@ static json_t *stack_json(const struct dump *dump, const struct dump_thread *thr
 
 static json_t *thread_json(const struct dump *dump, const struct dump_thread *thread)
 {
-	json_t *object =
-		json_pack("{s:i, s:i, s:s, s:s, s:b, s:b, s:o, s:o, s:o}", "tid", thread->state.tid,
-			  "object_id", -1, "name", dump_thread__name(dump, thread), "state",
-			  dump_thread__state(thread), "native", !thread->ruby.address, "consistent",
-			  thread->is_instant, "waits_for", wait_json(dump, thread), "labels",
-			  labels_json(dump, thread), "stack", stack_json(dump, thread));
+	json_t *object = json_pack(
+		"{s:i, s:I, s:s, s:s, s:b, s:b, s:o, s:o, s:o}", "tid", thread->state.tid,
+		"object_id", (json_int_t)thread->object_id, "name", dump_thread__name(dump, thread),
+		"state", dump_thread__state(thread), "native", !thread->ruby.address, "consistent",
+		thread->is_instant, "waits_for", wait_json(dump, thread), "labels",
+		labels_json(dump, thread), "stack", stack_json(dump, thread));
 
 	if (object && thread->omitted)
 		set(object, "omitted_frames", json_integer(thread->omitted));

@@ -8,6 +8,8 @@
 
 #include "../ruby/names.h"
 #include "../ruby/object.h"
+#include "../ruby/thread_id.h"
+#include "frame_endpoint.h"
 #include "wait_state.h"
 
 #define TRIES	 6
@@ -86,6 +88,9 @@ static int name_frames(const struct dump_source *source, const struct reading *r
 	if (!frames)
 		return -ENOMEM;
 	*ret_named = names__frames(source->names, stack->frames, count, &reading->gc, frames, NULL);
+	thread->endpoint =
+		frame_endpoint__find(source->names, profile, stack->frames, frames, count,
+				     stack->omitted ? stack->root_frames : 0, &at);
 	if (stack->omitted) {
 		at = count - stack->root_frames;
 		memmove(frames + at + 1, frames + at, stack->root_frames * sizeof(*frames));
@@ -126,6 +131,20 @@ static void read_name(const struct dump_source *source, struct dump_thread *thre
 		if (!names__gc_state(source->names, &gc) &&
 		    !memory__read_u64(source->memory, address + source->layout->th__name, &value))
 			thread->name = names__thread(source->names, address, value, 0, &gc);
+}
+
+static void read_object_id(const struct dump_source *source, struct dump_thread *thread)
+{
+	const struct ruby_process *process = &source->dump->process;
+	const struct thread_id_source from = {
+		.memory = source->memory,
+		.layout = source->layout,
+		.vm_ptr_address = ruby_process__vm_ptr(process),
+		.shape_tree_address = ruby_process__shape_tree(process),
+	};
+
+	if (thread_id__read(&from, thread->ruby.address, thread->ruby.self, &thread->object_id))
+		thread->object_id = THREAD_ID_NONE;
 }
 
 /* Whether the VM still has the thread: an ended one leaves its memory behind. */
@@ -201,6 +220,8 @@ int dump_thread__read(const struct dump_source *source, struct dump_thread *thre
 	int tries, err;
 
 	thread->name = PROFILE_NONE;
+	thread->object_id = THREAD_ID_NONE;
+	thread->endpoint = PROFILE_NONE;
 	thread->owner = DUMP_NONE;
 	if (!thread->ruby.address) {
 		err = keep_native(source, thread);
@@ -208,6 +229,7 @@ int dump_thread__read(const struct dump_source *source, struct dump_thread *thre
 			return err;
 	} else {
 		read_name(source, thread);
+		read_object_id(source, thread);
 	}
 	for (tries = 0; tries < TRIES && !thread->is_instant; tries++) {
 		if (tries > 1)

@@ -62,6 +62,8 @@ const struct option_entry option_entries[] = {
 	       "without the stack that set the collection off"),
 	SWITCH(RECORD | TOP, COLLECT, 0, OPTION_KEY_NO_UPROBES, "no-uprobes",
 	       "put no probe into any process: garbage collection by the VM's clock, or sampled"),
+	SWITCH(RECORD, COLLECT, 0, OPTION_KEY_NO_FRAME_ENDPOINT, "no-frame-endpoint",
+	       "do not tell endpoints (action, job, route) from the stacks' frames"),
 	SWITCH(RECORD, COLLECT, 0, OPTION_KEY_TIMELINE, "timeline",
 	       "each sample on its own, with its time (end_timestamp_ns)"),
 	OPTION(RECORD, COLLECT, 0, OPTION_KEY_RING, "ring", "TIME",
@@ -136,7 +138,6 @@ const struct option_entry option_entries[] = {
 	NOT_YET(RECORD, "no-heap"),
 	NOT_YET(RECORD, "no-trace"),
 	NOT_YET(RECORD, "no-endpoint"),
-	NOT_YET(RECORD, "no-frame-endpoint"),
 	NOT_YET(RECORD, "native"),
 	NOT_YET(RECORD, "kernel"),
 };

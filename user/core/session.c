@@ -135,6 +135,8 @@ int session__new(const struct options *options, struct session **ret_session)
 				  options->interval_ns ? options->interval_ns
 						       : ring__slice_ns(options->ring_ns),
 				  &session->ring);
+	if (!error && options->ring_ns)
+		error = late_ids__new(&session->late_ids);
 	if (!error)
 		error = runtimes__new(&session->runtimes);
 	if (!error)
@@ -176,6 +178,7 @@ void session__free(struct session *session)
 	programs__free(session->programs);
 	runtimes__free(session->runtimes);
 	ring__free(session->ring, session->profile);
+	late_ids__free(session->late_ids);
 	profile__free(session->profile);
 	free(session->asks);
 	if (session->epoll_fd >= 0)
@@ -295,6 +298,7 @@ static void sweep(struct session *session, uint64_t now)
 			session__end_process(session, process);
 			continue;
 		}
+		session__trim_rubies(session, process);
 		if (programs__counters(session->programs, process->serial, &counters))
 			continue;
 		process->counters = counters;
@@ -473,8 +477,10 @@ void session__stop(struct session *session)
 
 	programs__stop_timers(session->programs);
 	for (process = session->processes; process; process = process->hh.next) {
-		if (!process->has_ended)
-			session__name_threads(session, process);
+		if (process->has_ended)
+			continue;
+		session__name_threads(session, process);
+		session__read_thread_ids(session, process);
 	}
 	/* What waits first, so that the last readings find room. */
 	programs__consume(session->programs);

@@ -5,13 +5,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../ruby/thread_id.h"
 #include "../ruby/threads.h"
+#include "frame_endpoint.h"
 #include "log.h"
 
 /* Stacks remembered; past that they are forgotten, and the kernel side sends them anew. */
 #define MAX_STACKS	(RBPROF_MAX_KNOWN_STACKS / 2)
 #define MAX_STACK_BYTES (8 << 20)
-#define RACTOR_MAIN_ID	1 /* ractor.c: ractor_next_id */
+/* How often a class is looked at that may become others' parent. */
+#define ENDPOINT_PAUSE_NS 100000000ULL
+#define RACTOR_MAIN_ID	  1 /* ractor.c: ractor_next_id */
 
 static void count(struct tracked_process *process, enum rbprof_error error)
 {
@@ -93,6 +97,7 @@ static struct session_stack *keep_stack(struct session *session, const struct rb
 	memset(stack, 0, sizeof(*stack));
 	stack->hash = sample->stack_hash;
 	stack->epoch = RBPROF_GC_STATE_UNKNOWN;
+	stack->endpoint = PROFILE_NONE;
 	stack->count = sample->frame_count;
 	stack->root_frames = sample->root_frames;
 	stack->omitted = sample->omitted;
@@ -102,16 +107,43 @@ static struct session_stack *keep_stack(struct session *session, const struct rb
 	return stack;
 }
 
+static void find_endpoint(struct session *session, struct tracked_process *process,
+			  struct session_stack *stack, const uint32_t *frames)
+{
+	stack->endpoint_frame = FRAME_ENDPOINT_NONE;
+	stack->endpoint = PROFILE_NONE;
+	if (session->options->no_frame_endpoint)
+		return;
+	stack->endpoint = frame_endpoint__find(
+		process->names, session->profile, stack->frames, frames, stack->count,
+		stack->omitted ? stack->root_frames : 0, &stack->endpoint_frame);
+	stack->endpoint_ns = session__now_ns();
+}
+
+/* The endpoint that the frames tell, as long as the class in it is not made others' parent. */
+static uint32_t endpoint_of(struct tracked_process *process, struct session_stack *stack,
+			    uint64_t now)
+{
+	if (stack->endpoint != PROFILE_NONE && stack->endpoint_frame != FRAME_ENDPOINT_NONE &&
+	    now > stack->endpoint_ns + ENDPOINT_PAUSE_NS) {
+		stack->endpoint_ns = now;
+		if (!names__is_final(process->names, &stack->frames[stack->endpoint_frame]))
+			stack->endpoint = PROFILE_NONE;
+	}
+	return stack->endpoint;
+}
+
 /* The frames' names, with a marker where frames were left out and where the walk was cut. */
-static uint32_t resolve(struct session *session, struct tracked_process *process,
-			struct session_stack *stack, const struct rbprof_gc_state *gc)
+static void resolve(struct session *session, struct tracked_process *process,
+		    struct session_stack *stack, const struct rbprof_gc_state *gc)
 {
 	uint64_t epoch = rbprof_gc_epoch(gc);
 	uint32_t *frames = session->scratch, count_frames = stack->count;
 
 	if (stack->is_lasting || (stack->epoch == epoch && epoch != RBPROF_GC_STATE_UNKNOWN))
-		return stack->stack;
+		return;
 	names__frames(process->names, stack->frames, stack->count, gc, frames, &stack->is_lasting);
+	find_endpoint(session, process, stack, frames);
 	if (stack->omitted) {
 		uint32_t at = stack->count - stack->root_frames;
 
@@ -125,15 +157,13 @@ static uint32_t resolve(struct session *session, struct tracked_process *process
 	stack->epoch = epoch;
 	programs__stack_known(session->programs, stack->hash,
 			      stack->is_lasting ? RBPROF_EPOCH_ANY : epoch);
-	return stack->stack;
 }
 
-uint32_t session__stack(struct session *session, struct tracked_process *process,
-			const struct rbprof_sample *sample, uint32_t *ret_omitted)
+/* What stands in place of a stack that a sample has not; PROFILE_NONE: it has one. */
+static uint32_t stack_without_frames(const struct session *session,
+				     const struct tracked_process *process,
+				     const struct rbprof_sample *sample)
 {
-	struct session_stack *stack;
-
-	*ret_omitted = 0;
 	if (!session->options->max_frames)
 		return session->stack_none;
 	if (process->proof == TRACKED_REFUSED)
@@ -145,17 +175,33 @@ uint32_t session__stack(struct session *session, struct tracked_process *process
 	if (!sample->frame_count)
 		return sample->flags & RBPROF_SAMPLE_CUT ? session->stack_unreadable
 							 : session->stack_no_ruby;
+	return PROFILE_NONE;
+}
+
+void session__stack(struct session *session, struct tracked_process *process,
+		    const struct rbprof_sample *sample, struct tracked_row_key *key)
+{
+	struct session_stack *stack;
+
+	key->omitted = 0;
+	key->endpoint = PROFILE_NONE;
+	key->stack = stack_without_frames(session, process, sample);
+	if (key->stack != PROFILE_NONE)
+		return;
+	key->stack = session->stack_unreadable;
 	stack = find_stack(session, sample);
 	if (!stack && sample->flags & RBPROF_SAMPLE_STACK_KNOWN) {
 		count(process, RBPROF_E_STACK_FORGOTTEN);
-		return session->stack_unreadable;
+		return;
 	}
 	if (!stack)
 		stack = keep_stack(session, sample);
 	if (!stack || !session__has_names(session, process))
-		return session->stack_unreadable;
-	*ret_omitted = stack->omitted;
-	return resolve(session, process, stack, &sample->gc);
+		return;
+	resolve(session, process, stack, &sample->gc);
+	key->stack = stack->stack;
+	key->omitted = stack->omitted;
+	key->endpoint = endpoint_of(process, stack, sample->event.time_ns);
 }
 
 /* ---- threads ---- */
@@ -209,38 +255,37 @@ void session__name_threads(struct session *session, struct tracked_process *proc
 	for (i = 0; i < count; i++) {
 		const struct ruby_thread *thread = &threads[i];
 		uint64_t native = thread->tid > 0 ? (uint64_t)thread->tid : thread->pthread;
+		int64_t object_id;
 		uint32_t name;
 
 		if (!native)
 			continue;
+		object_id = session__object_id(process, thread->address, thread->self);
 		name = names__thread(process->names, thread->address, thread->name,
 				     process->is_forked && process->forked_tid == native, &gc);
-		if (name != PROFILE_NONE)
-			tracked_process__keep_name(process, native, name);
+		if (name != PROFILE_NONE || object_id != THREAD_ID_NONE)
+			tracked_process__keep_name(process, native, name, object_id);
 	}
 	free(threads);
 }
 
 /* The id of the ractor that a Ruby thread belongs to; 0 for the main one (ractor_core.h). */
-static uint32_t ractor_of(struct tracked_process *process, struct tracked_thread *thread,
-			  uint64_t address)
+static uint32_t ractor_of(const struct tracked_process *process, struct tracked_ruby *ruby)
 {
 	const struct ruby_layout *layout;
 	uint64_t ractor;
 	uint32_t id;
 
-	if (thread->ractor_thread == address)
-		return thread->ractor;
-	if (!process->names)
-		return 0;
+	if (!ruby || ruby->has_ractor || !process->names)
+		return ruby ? ruby->ractor : 0;
 	layout = &process->found.runtime->layout;
 	if (layout->th__ractor == RUBY_NO_FIELD ||
-	    memory__read_u64(process->memory, address + layout->th__ractor, &ractor) || !ractor ||
-	    memory__read_u32(process->memory, ractor + layout->ractor__id, &id))
+	    memory__read_u64(process->memory, ruby->key.thread + layout->th__ractor, &ractor) ||
+	    !ractor || memory__read_u32(process->memory, ractor + layout->ractor__id, &id))
 		return 0;
-	thread->ractor_thread = address;
-	thread->ractor = id > RACTOR_MAIN_ID ? id : 0;
-	return thread->ractor;
+	ruby->has_ractor = true;
+	ruby->ractor = id > RACTOR_MAIN_ID ? id : 0;
+	return ruby->ractor;
 }
 
 /* ---- events ---- */
@@ -256,7 +301,8 @@ void session__name(struct session *session, struct tracked_process *process,
 {
 	name_thread(session, process, thread, sample);
 	key->name = sample->thread ? thread->last_name : PROFILE_NONE;
-	key->ractor = sample->thread ? ractor_of(process, thread, sample->thread) : 0;
+	key->ruby = sample->thread ? session__ruby(session, process, thread, sample) : NULL;
+	key->ractor = ractor_of(process, key->ruby);
 }
 
 /* Our own programs' time: one row a thread. */
@@ -267,6 +313,7 @@ void session__add_overhead(struct session *session, struct tracked_thread *threa
 		.stack = session->stack_overhead,
 		.name = PROFILE_NONE,
 		.holder = PROFILE_NONE,
+		.endpoint = PROFILE_NONE,
 	};
 	const struct tracked_values values = { .cpu_ns = (int64_t)ns };
 
@@ -288,11 +335,12 @@ static void on_tick(struct session *session, struct tracked_process *process,
 
 	if (!session->first_sample_ns)
 		session->first_sample_ns = sample->event.time_ns;
-	key.stack = session__stack(session, process, sample, &key.omitted);
+	session__stack(session, process, sample, &key);
 	session__name(session, process, thread, sample, &key);
 	thread->last_stack = key.stack;
 	thread->last_omitted = key.omitted;
-	values.cpu_ns = (int64_t)session__gc_of_sample(session, process, thread, sample, key.stack);
+	thread->last_endpoint = key.endpoint;
+	values.cpu_ns = (int64_t)session__gc_of_sample(session, process, thread, sample, &key);
 	if (sample->flags & RBPROF_SAMPLE_HAS_GVL)
 		session__note_holder(process, thread, sample->event.time_ns);
 	values.wall_ns = (int64_t)sample->wall_delta_ns;
@@ -338,6 +386,7 @@ static void key_of_clock(const struct session *session, const struct tracked_thr
 		.kind = TRACKED_CPU,
 		.name = PROFILE_NONE,
 		.holder = PROFILE_NONE,
+		.endpoint = PROFILE_NONE,
 		.time_ns = session__time(session, clock->ran_ns),
 	};
 
@@ -348,7 +397,8 @@ static void key_of_clock(const struct session *session, const struct tracked_thr
 	} else if (thread->last_stack != PROFILE_NONE) {
 		key.stack = thread->last_stack;
 		key.omitted = thread->last_omitted;
-		key.ractor = thread->ractor;
+		key.endpoint = thread->last_endpoint;
+		key.ractor = thread->rubies.latest ? thread->rubies.latest->ractor : 0;
 	} else {
 		key.stack = session->stack_not_sampled;
 	}
@@ -402,6 +452,7 @@ static void on_clock(struct session *session, const struct rbprof_clock *clock)
 	    (clock->reason != RBPROF_CLOCK_READ || session->stop_ns))
 		tracked_thread__settle(thread);
 	if (clock->reason == RBPROF_CLOCK_THREAD_EXIT) {
+		session__read_thread_id(session, process, thread);
 		session__flush_thread(session, process, thread);
 		tracked_process__end_thread(process, thread);
 	}

@@ -31,6 +31,7 @@ static struct tracked_row_key placeholder(const struct session *session, uint64_
 		.stack = session->options->max_frames ? session->stack_gc : session->stack_none,
 		.name = PROFILE_NONE,
 		.holder = PROFILE_NONE,
+		.endpoint = PROFILE_NONE,
 		.time_ns = session__time(session, time_ns),
 	};
 }
@@ -134,7 +135,10 @@ void session__on_gc(struct session *session, struct tracked_process *process,
 		    struct tracked_thread *thread, const struct rbprof_sample *sample)
 {
 	struct tracked_gc *gc = &process->gc;
-	struct tracked_row_key key = { .kind = TRACKED_GC, .holder = PROFILE_NONE }, name = { 0 };
+	struct tracked_row_key key = { .kind = TRACKED_GC,
+				       .name = PROFILE_NONE,
+				       .holder = PROFILE_NONE };
+	struct tracked_row_key name = { 0 };
 
 	gc->cpu_ns += sample->cpu_delta_ns;
 	gc->wall_ns += sample->wall_delta_ns;
@@ -142,11 +146,11 @@ void session__on_gc(struct session *session, struct tracked_process *process,
 	gc->probed_ns += sample->cpu_delta_ns;
 	gc->info = sample->gc_info;
 	if (sample->flags & RBPROF_SAMPLE_GC_STACK) {
-		key.stack =
-			gc_stack(session, session__stack(session, process, sample, &key.omitted));
-		key.name = session__thread_id(session->profile, thread);
+		session__stack(session, process, sample, &key);
+		key.stack = gc_stack(session, key.stack);
 		session__name(session, process, thread, sample, &name);
-		gc->kept = key;
+		key.ruby = session__ruby(session, process, thread, sample);
+		tracked_row_key__keep(&gc->kept, &key);
 		gc->has_kept = true;
 	}
 	thread->gc_cpu_ns += sample->cpu_delta_ns;
@@ -203,7 +207,7 @@ static uint64_t part_by_clock(struct tracked_gc *gc, uint64_t clock_ns, bool is_
 
 uint64_t session__gc_of_sample(struct session *session, struct tracked_process *process,
 			       struct tracked_thread *thread, const struct rbprof_sample *sample,
-			       uint32_t stack)
+			       const struct tracked_row_key *of)
 {
 	const bool has_gvl = sample->flags & RBPROF_SAMPLE_HAS_GVL;
 	const bool is_inside =
@@ -231,8 +235,10 @@ uint64_t session__gc_of_sample(struct session *session, struct tracked_process *
 	} else if (is_inside) {
 		part = cpu;
 		key.gc_source = profile__cstring(session->profile, sampled);
-		key.stack = gc_stack(session, stack);
-		key.name = session__thread_id(session->profile, thread);
+		key.stack = gc_stack(session, of->stack);
+		key.omitted = of->omitted;
+		key.endpoint = of->endpoint;
+		key.ruby = session__ruby(session, process, thread, sample);
 	} else {
 		return cpu;
 	}

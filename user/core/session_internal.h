@@ -6,6 +6,7 @@
 #include "../discover/runtimes.h"
 #include "../discover/sideband.h"
 #include "gc_probes.h"
+#include "late_ids.h"
 #include "programs.h"
 #include "session.h"
 #include "session_ring.h"
@@ -18,6 +19,9 @@ struct session_stack {
 	bool is_lasting; /* proved for all */
 	uint32_t stack;	 /* id in the profile */
 	uint32_t count, root_frames, omitted, error;
+	uint32_t endpoint;	 /* by its frames: string id or PROFILE_NONE */
+	uint32_t endpoint_frame; /* which names a class that has no subclass, as far as is known */
+	uint64_t endpoint_ns;	 /* when that was last seen */
 	UT_hash_handle hh;
 	struct rbprof_frame frames[];
 };
@@ -58,7 +62,8 @@ struct session {
 	struct runtimes *runtimes;
 	struct sideband *sideband;
 	struct profile *profile;
-	struct ring *ring; /* NULL: all that is recorded is kept */
+	struct ring *ring;	   /* NULL: all that is recorded is kept */
+	struct late_ids *late_ids; /* with a ring */
 	int epoll_fd;
 	size_t runtimes_told;	/* how many builds the kernel side knows */
 	uint64_t runtimes_seen; /* of which there were processes, a bit each */
@@ -126,11 +131,11 @@ extern const struct sideband_handler session_sideband_handler;
 /* Gets ready to name frames of the process, if its VM is up. True once nothing is left to do. */
 bool session__prepare(struct session *session, struct tracked_process *process);
 /*
- * The profile's stack of a sample, its names proved for the sample's instant; *ret_omitted: frames
- * left out of it.
+ * Fills the profile's stack of a sample into the key, its names proved for the sample's instant,
+ * with the number of frames left out of it and the endpoint that they tell.
  */
-uint32_t session__stack(struct session *session, struct tracked_process *process,
-			const struct rbprof_sample *sample, uint32_t *ret_omitted);
+void session__stack(struct session *session, struct tracked_process *process,
+		    const struct rbprof_sample *sample, struct tracked_row_key *key);
 /* Brings the thread's name and ractor up to date, and fills them into the key. */
 void session__name(struct session *session, struct tracked_process *process,
 		   struct tracked_thread *thread, const struct rbprof_sample *sample,
@@ -147,6 +152,24 @@ void session__end_process(struct session *session, struct tracked_process *proce
 void session__forget_ended(struct session *session);
 /* Names of threads that no sample named, from the VM's own list of threads. */
 void session__name_threads(struct session *session, struct tracked_process *process);
+
+/* session_thread_ids.c: which Ruby threads samples are of, and their object ids. */
+/* The Ruby thread of a sample; its id is read when it is time. NULL: out of memory. */
+struct tracked_ruby *session__ruby(struct session *session, struct tracked_process *process,
+				   struct tracked_thread *thread,
+				   const struct rbprof_sample *sample);
+/* Reads the ids of a thread's, or of a process's Ruby threads, while they can be read. */
+void session__read_thread_id(struct session *session, struct tracked_process *process,
+			     struct tracked_thread *thread);
+void session__read_thread_ids(struct session *session, struct tracked_process *process);
+/* Lets go of threads that ran on native threads which run very many; at the end of events. */
+void session__trim_rubies(struct session *session, struct tracked_process *process);
+/* That of one thread of the VM's list, or THREAD_ID_NONE. */
+int64_t session__object_id(const struct tracked_process *process, uint64_t thread, uint64_t object);
+/* The `thread id` label as a string id; ruby NULL: that of the one last known. */
+uint32_t session__thread_id(struct session *session, const struct tracked_process *process,
+			    const struct tracked_thread *thread, struct tracked_ruby *ruby);
+uint32_t session__ruby_id(struct session *session, struct tracked_ruby *ruby);
 
 /* session_waits.c: threads off their CPU. */
 void session__on_stack(struct session *session, struct tracked_process *process,
@@ -171,7 +194,7 @@ void session__on_gc(struct session *session, struct tracked_process *process,
 /* Takes the collector's part, found without probes, out of a sample's CPU; returns the rest. */
 uint64_t session__gc_of_sample(struct session *session, struct tracked_process *process,
 			       struct tracked_thread *thread, const struct rbprof_sample *sample,
-			       uint32_t stack);
+			       const struct tracked_row_key *of);
 /* Reads the VM's own clock of its collector, if it has one and the VM's memory is open. */
 void session__read_gc_clock(struct tracked_process *process);
 /* How collections of the process are found, in words: "probe", "probe and vm clock", "none". */
@@ -189,8 +212,6 @@ bool session__values(const struct session *session, const struct tracked_row *ro
 		     int64_t *ret_values);
 
 /* session_labels.c: from rows to the profile. */
-/* The `thread id` label of a thread, as a string id. */
-uint32_t session__thread_id(struct profile *profile, const struct tracked_thread *thread);
 void session__flush_rows(struct session *session, struct tracked_process *process,
 			 struct tracked_thread *thread);
 /* With all the time it spent off its CPU. */

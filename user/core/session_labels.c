@@ -12,9 +12,10 @@
 #include "error_names.h"
 #include "version.h"
 
-#define MAX_LABELS 16
+#define MAX_LABELS 24
 
 struct labels {
+	struct session *session;
 	struct profile *profile;
 	struct profile_label labels[MAX_LABELS];
 	size_t count;
@@ -81,7 +82,8 @@ static void add_thread(struct labels *labels, const struct tracked_process *proc
 		name = tracked_process__thread_name(process, thread);
 	if (name == PROFILE_NONE)
 		name = comm_text(labels->profile, thread->comm);
-	add_text(labels, "thread id", session__thread_id(labels->profile, thread));
+	add_text(labels, "thread id",
+		 session__thread_id(labels->session, process, thread, row->key.ruby));
 	add_text(labels, "thread name", name);
 	if (row->key.ractor)
 		add_number(labels, "ractor id", row->key.ractor);
@@ -111,14 +113,26 @@ static void add_gc(struct labels *labels, const struct tracked_row *row)
 	add_text(labels, "event", profile__cstring(profile, "gc"));
 	add_text(labels, "gc source", row->key.gc_source);
 	add_gc_info(labels, row->key.gc_info);
-	if (row->key.name != PROFILE_NONE)
-		add_text(labels, "gc thread", row->key.name);
+	if (row->key.ruby)
+		add_text(labels, "gc thread", session__ruby_id(labels->session, row->key.ruby));
+}
+
+/*
+ * What the sample worked for. What a trace says goes before what the frames do: where a row has
+ * that, it belongs here, first.
+ */
+static void add_endpoint(struct labels *labels, const struct tracked_row *row)
+{
+	if (row->key.kind == TRACKED_OVERHEAD || row->key.endpoint == PROFILE_NONE)
+		return;
+	add_text(labels, "trace endpoint", row->key.endpoint);
+	add_text(labels, "endpoint source", profile__cstring(labels->profile, "frames"));
 }
 
 static uint32_t row_labels(struct session *session, const struct tracked_process *process,
 			   const struct tracked_thread *thread, const struct tracked_row *row)
 {
-	struct labels labels = { .profile = session->profile };
+	struct labels labels = { .session = session, .profile = session->profile };
 	const struct tracked_row_key *key = &row->key;
 
 	if (key->kind == TRACKED_GC)
@@ -132,6 +146,7 @@ static uint32_t row_labels(struct session *session, const struct tracked_process
 		add_text(&labels, "state", profile__cstring(session->profile, "had cpu"));
 	else
 		add_number(&labels, "profiler overhead", 1);
+	add_endpoint(&labels, row);
 	if (key->kind == TRACKED_WAIT && key->holder != PROFILE_NONE)
 		add_text(&labels, "gvl holder", key->holder);
 	if (key->time_ns)
@@ -140,15 +155,6 @@ static uint32_t row_labels(struct session *session, const struct tracked_process
 	if (key->omitted)
 		add_number(&labels, "omitted frames", key->omitted);
 	return profile__label_set(session->profile, labels.labels, labels.count);
-}
-
-uint32_t session__thread_id(struct profile *profile, const struct tracked_thread *thread)
-{
-	char text[32];
-
-	/* The object id is not read yet, and reading it must not assign one. */
-	snprintf(text, sizeof(text), "%" PRIu32 " (-1)", thread->tid);
-	return profile__cstring(profile, text);
 }
 
 static int by_time(const struct tracked_row *a, const struct tracked_row *b)
@@ -174,8 +180,7 @@ void session__flush_rows(struct session *session, struct tracked_process *proces
 				     row_labels(session, process, thread, row), values);
 		/* What did not come again for a whole period may never come again. */
 		if (row->key.time_ns || !is_used) {
-			HASH_DEL(thread->rows, row);
-			free(row);
+			tracked_thread__drop_row(thread, row);
 			continue;
 		}
 		row->values = (struct tracked_values){ 0 };
@@ -196,12 +201,14 @@ void session__flush_lost(struct session *session, struct tracked_process *proces
 		.comm = "(lost)",
 		.last_name = PROFILE_NONE,
 		.last_stack = PROFILE_NONE,
+		.last_endpoint = PROFILE_NONE,
 	};
 
 	const struct tracked_row_key key = {
 		.stack = session->stack_not_sampled,
 		.name = PROFILE_NONE,
 		.holder = PROFILE_NONE,
+		.endpoint = PROFILE_NONE,
 	};
 	const uint64_t lost_ns = process->counters.lost_cpu_ns - process->lost_told_ns;
 	const struct tracked_values values = { .cpu_ns = (int64_t)lost_ns };

@@ -80,6 +80,7 @@ static void flush(struct session *session)
 	for (process = session->processes; process; process = process->hh.next) {
 		if (process->is_placeholder)
 			continue;
+		session__read_thread_ids(session, process);
 		for (thread = process->threads; thread; thread = thread->hh.next) {
 			/* A wait without a tick yet: its time goes where the next one falls. */
 			if (thread->off_ticks)
@@ -143,6 +144,7 @@ static void move_key(struct profile_import *import, struct tracked_row_key *key)
 	key->stack = profile_import__stack(import, key->stack);
 	key->name = profile_import__string(import, key->name);
 	key->holder = profile_import__string(import, key->holder);
+	key->endpoint = profile_import__string(import, key->endpoint);
 	key->state = profile_import__string(import, key->state);
 	key->gc_source = profile_import__string(import, key->gc_source);
 }
@@ -153,6 +155,7 @@ static void move_thread(struct profile_import *import, struct tracked_thread *th
 
 	thread->last_name = profile_import__string(import, thread->last_name);
 	thread->last_stack = profile_import__stack(import, thread->last_stack);
+	thread->last_endpoint = profile_import__string(import, thread->last_endpoint);
 	if (thread->read.is_valid)
 		move_key(import, &thread->read.key);
 	thread->rows = NULL;
@@ -190,8 +193,10 @@ static void move_session(struct session *session, struct profile_import *import)
 
 	for (process = session->processes; process; process = process->hh.next)
 		move_process(import, session->profile, process);
-	for (stack = session->stacks; stack; stack = stack->hh.next)
+	for (stack = session->stacks; stack; stack = stack->hh.next) {
 		stack->stack = profile_import__stack(import, stack->stack);
+		stack->endpoint = profile_import__string(import, stack->endpoint);
+	}
 }
 
 /* To be called when a slice has just been put aside: it holds on to the profile so far. */
@@ -233,7 +238,8 @@ void ring__poll(struct ring *ring, struct session *session)
 
 /* Adds the rows of a run of slices that have one profile. The first that has another, or NULL. */
 static const struct session_slice *add_run(const struct session_slice *slice,
-					   struct profile *written, int *error)
+					   struct profile *written, struct late_ids *late_ids,
+					   int *error)
 {
 	const struct profile *from = slice->profile;
 	struct profile_import *import;
@@ -242,6 +248,7 @@ static const struct session_slice *add_run(const struct session_slice *slice,
 	*error = profile__failed(from) ? -ENOMEM : profile_import__new(from, written, &import);
 	if (*error)
 		return NULL;
+	profile_import__rename(import, late_ids__resolve, late_ids);
 	for (; slice && slice->profile == from; slice = slice->next) {
 		for (i = 0; i < slice->count; i++)
 			profile_import__row(import, &slice->rows[i]);
@@ -265,7 +272,7 @@ struct profile *ring__profile(struct ring *ring, struct session *session, uint64
 	*ret_begin_ns = ring->oldest->begin_ns;
 	*ret_end_ns = ring->newest->end_ns;
 	for (slice = ring->oldest, error = 0; slice && !error;)
-		slice = add_run(slice, ring->written, &error);
+		slice = add_run(slice, ring->written, session->late_ids, &error);
 	return error || profile__failed(ring->written) ? NULL : ring->written;
 }
 

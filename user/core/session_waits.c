@@ -127,7 +127,7 @@ void session__on_stack(struct session *session, struct tracked_process *process,
 	struct tracked_row_key key = { 0 };
 
 	/* Its names are proved now; the event that tells of the wait names it by its hash. */
-	session__stack(session, process, sample, &key.omitted);
+	session__stack(session, process, sample, &key);
 	session__name(session, process, thread, sample, &key);
 }
 
@@ -136,6 +136,7 @@ static void note_stack(struct tracked_thread *thread, const struct tracked_row_k
 	if (thread->last_stack == PROFILE_NONE) {
 		thread->last_stack = key->stack;
 		thread->last_omitted = key->omitted;
+		thread->last_endpoint = key->endpoint;
 	}
 }
 
@@ -145,7 +146,7 @@ static void keep_key(struct tracked_thread *thread, uint64_t switches,
 {
 	thread->read.is_valid = true;
 	thread->read.switches = switches;
-	thread->read.key = *key;
+	tracked_row_key__keep(&thread->read.key, key);
 }
 
 /* The key of a wait's ticks: of the sleep itself, or of the time from its end to the CPU. */
@@ -153,7 +154,9 @@ static void key_of_wait(struct session *session, struct tracked_process *process
 			struct tracked_thread *thread, const struct rbprof_sample *sample,
 			uint32_t flags, struct tracked_row_key *ret_key)
 {
-	struct tracked_row_key key = { .kind = TRACKED_WAIT, .holder = PROFILE_NONE };
+	struct tracked_row_key key = { .kind = TRACKED_WAIT,
+				       .holder = PROFILE_NONE,
+				       .endpoint = PROFILE_NONE };
 	const bool is_runnable = flags & RBPROF_SAMPLE_RUNNABLE;
 	const bool is_weak = sample->flags & RBPROF_SAMPLE_NO_EC;
 
@@ -166,7 +169,7 @@ static void key_of_wait(struct session *session, struct tracked_process *process
 		key.name = PROFILE_NONE;
 		key.state = state_of(session, &sample->wait, flags, key.stack);
 	} else {
-		key.stack = session__stack(session, process, sample, &key.omitted);
+		session__stack(session, process, sample, &key);
 		describe(session, process, thread, sample, flags, &key);
 		note_stack(thread, &key);
 		if (!is_runnable && !is_weak)
@@ -212,6 +215,7 @@ void session__share_waits(struct session *session, struct tracked_thread *thread
 		.name = PROFILE_NONE,
 		.state = profile__cstring(session->profile, "unknown"),
 		.holder = PROFILE_NONE,
+		.endpoint = PROFILE_NONE,
 		.time_ns = session__time(session, thread->last_ns),
 	};
 
@@ -227,6 +231,7 @@ void session__add_unknown(struct session *session, struct tracked_thread *thread
 		.name = PROFILE_NONE,
 		.state = profile__cstring(session->profile, "unknown"),
 		.holder = PROFILE_NONE,
+		.endpoint = PROFILE_NONE,
 		.time_ns = session__time(session, clock->event.time_ns),
 	};
 	const struct tracked_values values = { .wall_ns = (int64_t)clock->off_delta_ns };
@@ -267,12 +272,14 @@ static void keep_reading(struct session *session, struct tracked_process *proces
 		.flags = reading->flags,
 		.thread = reading->thread,
 		.thread_name = reading->thread_name,
+		.thread_object = reading->thread_object,
 		.wait = reading->wait,
 	};
 	struct tracked_row_key key = {
 		.kind = TRACKED_WAIT,
 		.stack = reading->stack,
 		.omitted = reading->omitted,
+		.endpoint = reading->endpoint,
 	};
 
 	if (!thread)
@@ -300,6 +307,7 @@ static size_t read_process(struct session *session, const struct session_ask *as
 			.vm_ptr_address = ruby_process__vm_ptr(&process->found),
 			.pid = process->found.pid,
 			.max_frames = session->options->max_frames,
+			.has_endpoints = !session->options->no_frame_endpoint,
 		};
 
 		wait_reader__open(&source, &reader);

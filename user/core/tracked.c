@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../ruby/thread_id.h"
+
 /* Ended threads of a process that the balance sheet still lists one by one. */
 #define MAX_ENDED_THREADS 1024
 
@@ -21,14 +23,32 @@ struct tracked_process *tracked_process__new(uint64_t serial, const struct ruby_
 	return process;
 }
 
+void tracked_thread__drop_row(struct tracked_thread *thread, struct tracked_row *row)
+{
+	HASH_DEL(thread->rows, row);
+	tracked_ruby__release(row->key.ruby);
+	free(row);
+}
+
 void tracked_thread__clear(struct tracked_thread *thread)
 {
 	struct tracked_row *row, *next;
 
-	HASH_ITER (hh, thread->rows, row, next) {
-		HASH_DEL(thread->rows, row);
-		free(row);
-	}
+	HASH_ITER (hh, thread->rows, row, next)
+		tracked_thread__drop_row(thread, row);
+	tracked_row_key__keep(&thread->read.key, NULL);
+	thread->read.is_valid = false;
+	tracked_rubies__clear(&thread->rubies);
+}
+
+void tracked_row_key__keep(struct tracked_row_key *place, const struct tracked_row_key *key)
+{
+	static const struct tracked_row_key none;
+	struct tracked_ruby *before = place->ruby;
+
+	*place = key ? *key : none;
+	tracked_ruby__hold(place->ruby);
+	tracked_ruby__release(before);
 }
 
 void tracked_process__free(struct tracked_process *process)
@@ -51,6 +71,7 @@ void tracked_process__free(struct tracked_process *process)
 	}
 	if (process->gc.rows)
 		tracked_thread__clear(process->gc.rows);
+	tracked_row_key__keep(&process->gc.kept, NULL);
 	free(process->gc.rows);
 	free(process->holders);
 	free(process);
@@ -160,6 +181,7 @@ struct tracked_thread *tracked_process__thread(struct tracked_process *process, 
 	thread->tid = tid;
 	thread->last_name = PROFILE_NONE;
 	thread->last_stack = PROFILE_NONE;
+	thread->last_endpoint = PROFILE_NONE;
 	HASH_ADD(hh, process->threads, tid, sizeof(thread->tid), thread);
 	return thread;
 }
@@ -172,7 +194,8 @@ static struct tracked_name *find_name(const struct tracked_process *process, uin
 	return known;
 }
 
-void tracked_process__keep_name(struct tracked_process *process, uint64_t native, uint32_t name)
+void tracked_process__keep_name(struct tracked_process *process, uint64_t native, uint32_t name,
+				int64_t object_id)
 {
 	struct tracked_name *known = find_name(process, native);
 
@@ -184,6 +207,7 @@ void tracked_process__keep_name(struct tracked_process *process, uint64_t native
 		HASH_ADD(hh, process->vm_names, native, sizeof(known->native), known);
 	}
 	known->name = name;
+	known->object_id = object_id;
 }
 
 void tracked_process__forget_names(struct tracked_process *process)
@@ -196,17 +220,32 @@ void tracked_process__forget_names(struct tracked_process *process)
 	}
 }
 
+/* What the VM's list said of the thread; or NULL. */
+static const struct tracked_name *find_listed(const struct tracked_process *process,
+					      const struct tracked_thread *thread)
+{
+	const struct tracked_name *known = find_name(process, thread->tid_inside);
+
+	return known ? known : find_name(process, thread->thread_pointer);
+}
+
 uint32_t tracked_process__thread_name(const struct tracked_process *process,
 				      const struct tracked_thread *thread)
 {
-	struct tracked_name *known;
+	const struct tracked_name *known;
 
 	if (thread->last_name != PROFILE_NONE)
 		return thread->last_name;
-	known = find_name(process, thread->tid_inside);
-	if (!known)
-		known = find_name(process, thread->thread_pointer);
+	known = find_listed(process, thread);
 	return known ? known->name : PROFILE_NONE;
+}
+
+int64_t tracked_process__object_id(const struct tracked_process *process,
+				   const struct tracked_thread *thread)
+{
+	const struct tracked_name *known = find_listed(process, thread);
+
+	return known ? known->object_id : THREAD_ID_NONE;
 }
 
 int tracked_thread__add(struct tracked_thread *thread, const struct tracked_row_key *key,
@@ -220,6 +259,7 @@ int tracked_thread__add(struct tracked_thread *thread, const struct tracked_row_
 		if (!row)
 			return -ENOMEM;
 		row->key = *key;
+		tracked_ruby__hold(row->key.ruby);
 		HASH_ADD(hh, thread->rows, key, sizeof(row->key), row);
 	}
 	row->values.samples += values->samples;

@@ -17,6 +17,7 @@
 #include "../discover/ruby_process.h"
 #include "../ruby/names.h"
 #include "../util/memory.h"
+#include "tracked_ruby.h"
 
 enum tracked_kind {
 	TRACKED_CPU = 0,
@@ -36,8 +37,9 @@ struct tracked_row_key {
 	uint32_t holder;    /* WAIT: string id of the GVL holder's name, or PROFILE_NONE */
 	uint32_t gc_info;   /* GC: see ../ruby/gc_info.h */
 	uint32_t gc_source; /* GC: string id */
-	uint32_t reserved;
-	uint64_t time_ns; /* of the timeline: CLOCK_MONOTONIC; 0: there is none */
+	uint32_t endpoint;  /* string id of what its frames say it works for, or PROFILE_NONE */
+	struct tracked_ruby *ruby; /* its Ruby thread; NULL: the one last known */
+	uint64_t time_ns;	   /* of the timeline: CLOCK_MONOTONIC; 0: there is none */
 };
 
 struct tracked_values {
@@ -61,6 +63,7 @@ struct tracked_read {
 };
 
 struct tracked_thread {
+	struct tracked_rubies rubies;
 	uint32_t tid;
 	uint32_t tid_inside; /* in its own pid namespace, 0: not known */
 	uint64_t thread_pointer;
@@ -69,13 +72,11 @@ struct tracked_thread {
 	bool is_ruby;	     /* a sample found it in the VM */
 	uint32_t last_name;  /* string id of its last known name, or PROFILE_NONE */
 	uint32_t last_stack; /* PROFILE_NONE: never sampled */
-	uint32_t last_omitted;
+	uint32_t last_omitted, last_endpoint;
 	struct tracked_row *rows;
 
 	/* The name at the last sample, and what it was read from. */
 	uint64_t name_thread, name_value, name_epoch;
-	uint64_t ractor_thread; /* rb_thread_t for which ractor was read */
-	uint32_t ractor;
 
 	/* Time off the CPU that rows do not carry yet, and the sum of their ticks. */
 	uint64_t off_ns, off_ticks;
@@ -96,8 +97,9 @@ struct tracked_thread {
 
 /* A thread's name as the VM's list of threads gave it, for threads that no sample named. */
 struct tracked_name {
-	uint64_t native; /* its tid as the VM knows it; its pthread_t where the VM knows no tid */
-	uint32_t name;	 /* string id */
+	uint64_t native;   /* its tid as the VM knows it; its pthread_t where the VM knows no tid */
+	uint32_t name;	   /* string id, or PROFILE_NONE */
+	int64_t object_id; /* or THREAD_ID_NONE */
 	UT_hash_handle hh;
 };
 
@@ -125,7 +127,7 @@ struct tracked_gc {
 	uint32_t info;
 	uint32_t removed_sites;	     /* whose probes were taken out */
 	uint64_t looked_ns;	     /* when it was last looked for more of them */
-	struct tracked_row_key kept; /* whose stack it is going to be; name: its `thread id` */
+	struct tracked_row_key kept; /* whose stack it is going to be */
 	bool has_kept;
 	bool is_probed;	 /* there are probes on its runtime */
 	bool is_partial; /* ... but not all of them in this process */
@@ -209,12 +211,19 @@ uint64_t tracked_process__kernel_cpu_ns(const struct tracked_process *process);
 /* The thread, made if it is new; NULL if memory ran out. */
 struct tracked_thread *tracked_process__thread(struct tracked_process *process, uint32_t tid);
 
-/* Keeps the name that the VM's list of threads gave, or forgets them all. */
-void tracked_process__keep_name(struct tracked_process *process, uint64_t native, uint32_t name);
+/* Keeps what the VM's list of threads gave, or forgets it all. */
+void tracked_process__keep_name(struct tracked_process *process, uint64_t native, uint32_t name,
+				int64_t object_id);
 void tracked_process__forget_names(struct tracked_process *process);
 /* The name last known of a thread, from its samples or the VM's list; or PROFILE_NONE. */
 uint32_t tracked_process__thread_name(const struct tracked_process *process,
 				      const struct tracked_thread *thread);
+/* The object id that the VM's list gave for the thread; or THREAD_ID_NONE. */
+int64_t tracked_process__object_id(const struct tracked_process *process,
+				   const struct tracked_thread *thread);
+
+/* Puts a key aside, with what it holds on to; a NULL key empties the place. */
+void tracked_row_key__keep(struct tracked_row_key *place, const struct tracked_row_key *key);
 
 /* Adds to the thread's row. 0 or -ENOMEM. */
 int tracked_thread__add(struct tracked_thread *thread, const struct tracked_row_key *key,
@@ -230,7 +239,9 @@ int tracked_thread__share_waits(struct tracked_thread *thread,
  * was never paid back), from the row of the last stack first. Returns the ns taken back.
  */
 uint64_t tracked_thread__settle(struct tracked_thread *thread);
-/* Frees its rows. */
+/* Takes a row out and frees it. */
+void tracked_thread__drop_row(struct tracked_thread *thread, struct tracked_row *row);
+/* Frees its rows, and what it knows of its Ruby threads. */
 void tracked_thread__clear(struct tracked_thread *thread);
 uint64_t tracked_thread__kernel_cpu_ns(const struct tracked_thread *thread);
 

@@ -12,6 +12,7 @@
 #include "../ruby/stack_copy.h"
 #include "../ruby/threads.h"
 #include "../ruby/waits.h"
+#include "frame_endpoint.h"
 
 #define PROOF_TRIES  4
 #define WINDOW_BYTES 512 /* of rb_thread_t, 2.7 to 4.0: all fields that are read */
@@ -229,6 +230,7 @@ static int read_thread(struct memory *memory, const struct ruby_layout *layout,
 	*ret_same = !err && self == thread->self && pthread == thread->pthread &&
 		    (status >> layout->th__status_shift & 3) != RUBY_THREAD_KILLED;
 	reading->thread = thread->address;
+	reading->thread_object = self;
 	return err == -EFAULT ? 0 : err;
 }
 
@@ -323,19 +325,24 @@ static int name_stack(struct wait_reader *reader, const struct stack *stack,
 	size_t named;
 
 	reading->stack = reader->stack_no_ruby;
+	reading->endpoint = PROFILE_NONE;
 	reading->is_proved = true;
 	if (!source->max_frames)
 		return 0;
 	if (!count && !stack->error) {
 		/* Of a thread that is being started, or has ended, nothing holds yet or still. */
 		reading->flags = RBPROF_SAMPLE_NO_EC;
-		reading->thread = reading->thread_name = 0;
+		reading->thread = reading->thread_name = reading->thread_object = 0;
 		reading->wait.vm &= ~(uint32_t)WAITS_OF_VM;
 		return 0;
 	}
 	named = names__frames(source->names, stack->frames, count, &reading->gc, frames, NULL);
 	reading->is_proved = named == count;
 	reading->omitted = stack->omitted;
+	if (source->has_endpoints)
+		reading->endpoint =
+			frame_endpoint__find(source->names, source->profile, stack->frames, frames,
+					     count, stack->omitted ? stack->root_frames : 0, &at);
 	if (stack->omitted) {
 		at = count - stack->root_frames;
 		memmove(frames + at + 1, frames + at, stack->root_frames * sizeof(*frames));

@@ -31,14 +31,16 @@ struct wait_source {
 	uint64_t vm_ptr_address;
 	pid_t pid;
 	uint32_t max_frames; /* 0: no stacks, `stack` is not set */
+	bool has_endpoints;  /* they are looked for */
 };
 
 struct wait_reading {
 	uint32_t stack; /* id in the profile, with the same markers as a sample's */
 	uint32_t omitted;
-	bool is_proved; /* every frame has its name: else a later read may give more */
+	uint32_t endpoint; /* by its frames: string id or PROFILE_NONE */
+	bool is_proved;	   /* every frame has its name: else a later read may give more */
 	/* As in rbprof_sample; thread is 0 for one that the VM does not know. */
-	uint64_t thread, thread_name;
+	uint64_t thread, thread_name, thread_object;
 	struct rbprof_gc_state gc; /* for which thread_name holds */
 	uint32_t flags;		   /* NO_EC, CUT, HAS_GVL */
 	struct rbprof_wait wait;   /* since_ns and ticks: 0 */

@@ -37,6 +37,7 @@ enum symbol {
 	SYMBOL_ID2STR,
 	SYMBOL_GC_ENTER,
 	SYMBOL_GC_EXIT,
+	SYMBOL_SHAPE_TREE, /* from 4.0 on */
 	SYMBOL_COUNT,
 };
 
@@ -55,6 +56,7 @@ static const char *const symbol_names[SYMBOL_COUNT] = {
 	[SYMBOL_ID2STR] = "rb_id2str",
 	[SYMBOL_GC_ENTER] = "gc_enter",
 	[SYMBOL_GC_EXIT] = "gc_exit",
+	[SYMBOL_SHAPE_TREE] = "rb_shape_tree",
 };
 
 struct analysis {
@@ -462,6 +464,7 @@ static int analyse(struct analysis *analysis)
 		return error;
 	take_address(analysis, SYMBOL_VM, analysis->code.vm, &runtime->vm);
 	take_address(analysis, SYMBOL_SYMBOLS, analysis->code.symbols, &runtime->symbols);
+	take_address(analysis, SYMBOL_SHAPE_TREE, 0, &runtime->shape_tree);
 	if (!runtime->vm.address)
 		return RBPROF_E_VM_NOT_FOUND;
 	error = check_layout(analysis);

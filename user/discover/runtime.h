@@ -56,10 +56,11 @@ struct runtime {
 	uint64_t size; /* of the file, bytes */
 
 	enum rbprof_ec_source ec_source;
-	struct runtime_address ec;	/* the GOT pair, or the variable */
-	int64_t ec_tp_offset;		/* RBPROF_EC_TLS_STATIC */
-	struct runtime_address vm;	/* ruby_current_vm_ptr */
-	struct runtime_address symbols; /* ruby_global_symbols */
+	struct runtime_address ec;	   /* the GOT pair, or the variable */
+	int64_t ec_tp_offset;		   /* RBPROF_EC_TLS_STATIC */
+	struct runtime_address vm;	   /* ruby_current_vm_ptr */
+	struct runtime_address symbols;	   /* ruby_global_symbols */
+	struct runtime_address shape_tree; /* rb_shape_tree, 4.0 */
 
 	struct runtime_gc_sites gc; /* none is no error */
 

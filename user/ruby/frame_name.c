@@ -10,6 +10,7 @@
 #include "../util/utf8.h"
 #include "class.h"
 #include "method.h"
+#include "subclasses.h"
 
 #define LABEL_BYTES 4096 /* of a label that are looked at; its tail tells the prefix */
 #define MAX_PARENTS 256	 /* blocks in blocks */
@@ -265,6 +266,27 @@ static int name_ruby(struct naming *naming, const struct frame_key *key, struct 
 	return err ? err
 		   : naming_intern(naming, path.bytes, path.length, naming->iseq.first_line,
 				   &name->function);
+}
+
+bool names__is_final(struct names *names, const struct rbprof_frame *frame)
+{
+	struct method method;
+	struct reader reader;
+	bool is_final = false;
+	int err;
+
+	if (!frame->method_entry || frame->method_entry == RBPROF_METHOD_UNREADABLE)
+		return false;
+	reader__init(&reader, names->memory, &names->layout);
+	err = method__read(&reader, frame->method_entry, &method);
+	/* An entry that was replaced meanwhile is of another definition. */
+	if (!err && frame->method_serial != method.serial &&
+	    frame->method_serial != method.own_serial)
+		err = -ESTALE;
+	if (!err)
+		err = subclasses__is_final(&reader, method.defined_class, &is_final);
+	reader__free(&reader);
+	return !err && is_final;
 }
 
 int frame_name__read(struct names *names, const struct frame_key *key, struct frame_name *name)

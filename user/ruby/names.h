@@ -65,6 +65,12 @@ size_t names__frames(struct names *names, const struct rbprof_frame *frames, siz
 uint32_t names__thread(struct names *names, uint64_t thread, uint64_t thread_name, int forked_main,
 		       const struct rbprof_gc_state *gc);
 
+/*
+ * Whether the receiver of this frame is certainly of the very class that defines its method: one
+ * without subclasses. False where it cannot be told.
+ */
+bool names__is_final(struct names *names, const struct rbprof_frame *frame);
+
 /* The frame id of a special frame, e.g. "(truncated)": file `<rbprof>`, line 0. */
 uint32_t names__special(struct profile *profile, const char *name);
 
