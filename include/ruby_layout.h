@@ -29,6 +29,7 @@
 #define RUBY_LAYOUT_FIELDS(F) \
 	/* execution context */ \
 	F(ec__vm_stack) F(ec__vm_stack_size) F(ec__cfp) F(ec__thread_ptr) F(ec__fiber_ptr) \
+	F(ec__local_storage) \
 	/* control frame */ \
 	F(cfp__pc) F(cfp__iseq) F(cfp__self) F(cfp__ep) F(cfp__jit_return) F(cfp__sizeof) \
 	/* instruction sequence */ \
@@ -64,10 +65,17 @@
 	F(classext__iv_tbl) F(classext__iv_ptr) F(classext__refined_class) \
 	F(classext__attached_object) F(classext__classpath) \
 	F(classext__permanent_classpath) F(classext__permanent_classpath_bit) \
+	F(classext__iv_index_tbl) F(classext__const_tbl) \
 	F(rsymbol__fstr) F(rsymbol__id) F(rdata__data) F(rtypeddata__typed_flag) \
+	F(robject__numiv) F(robject__ivptr) F(robject__iv_index_tbl) F(robject__embed) \
+	F(rhash__table_ptr) F(rhash__table) F(rbignum__embed) \
 	/* tables */ \
 	F(st_table__num_entries) F(st_table__entries_start) F(st_table__entries_bound) \
 	F(st_table__entries) F(st_entry__key) F(st_entry__record) F(st_entry__sizeof) \
+	F(ar_table__pairs) F(ar_pair__sizeof) \
+	F(id_table__capa) F(id_table__num) F(id_table__items) \
+	F(id_item__key) F(id_item__val) F(id_item__sizeof) \
+	F(iv_index_entry__index) F(const_entry__value) \
 	F(symbols__last_id) F(symbols__ids) \
 	F(shape_tree__shape_list) F(vm__shape_list) \
 	F(shape__edge_name) F(shape__next_iv_index) F(shape__type) F(shape__parent_id) \
@@ -80,7 +88,9 @@
 /* Values that differ between releases, and are not offsets. */
 #define RUBY_LAYOUT_VALUES(F) \
 	F(qnil) F(qundef) F(last_op_id) F(fl_singleton) F(string_embed_len_in_flags) \
-	F(array_embed_len_mask) F(typed_embedded_mask) F(attached_id) F(gc_measure_bit)
+	F(array_embed_len_mask) F(typed_embedded_mask) F(attached_id) F(gc_measure_bit) \
+	F(robject_embed_bit) F(robject_embed_bit_means) F(shape_id_bits) \
+	F(shape_too_complex_bit) F(shape_too_complex_type)
 /* clang-format on */
 
 struct ruby_layout {
@@ -112,6 +122,8 @@ struct ruby_layout {
 #define RUBY_T_MODULE 0x03
 #define RUBY_T_STRING 0x05
 #define RUBY_T_ARRAY  0x07
+#define RUBY_T_HASH   0x08
+#define RUBY_T_BIGNUM 0x0a
 #define RUBY_T_DATA   0x0c
 #define RUBY_T_SYMBOL 0x14
 #define RUBY_T_IMEMO  0x1a
