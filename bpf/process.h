@@ -24,6 +24,9 @@ static __always_inline struct thread_state *thread_start(struct task_struct *tas
 	state->serial = serial;
 	state->ec_slot = 0;
 	state->objspace = 0;
+	state->endpoint_root = 0;
+	state->endpoint_ns = 0;
+	state->unknown_ns = 0;
 	state->has_ended = 0;
 	return state;
 }

@@ -9,12 +9,15 @@
 #define walk_read(into, size, address) bpf_probe_read_user(into, size, (void *)(address))
 #define walk_loop(count, step, walk)   bpf_loop(count, step, walk, 0)
 #include "walk.h"
+#include "ivars.h"
+#include "trace.h"
 #include "maps.h"
 #include "task.h"
 #include "clock.h"
 #include "pid.h"
 #include "thread_pointer.h"
 #include "emit.h"
+#include "sample_trace.h"
 #include "sample.h"
 #include "wait.h"
 #include "wall.h"

@@ -111,6 +111,11 @@ static __noinline u32 sample_thread(const struct ruby_layout *layout, u64 thread
 	return pthread == thread_pointer ? RBPROF_OK : RBPROF_E_EC_OF_OTHER_THREAD;
 }
 
+static __always_inline bool has_tracer(const struct rbprof_process *process)
+{
+	return process->tracer.datadog_key || process->tracer.otel_key;
+}
+
 /*
  * Fills everything of the sample but its event and clock. A function that the verifier looks at
  * on its own: looked at in its place, each way out of it is followed through all that comes after.
@@ -142,6 +147,8 @@ __noinline int sample_stack(const struct rbprof_process *process, struct thread_
 	sample->gc_steps = 0;
 	sample->vm_gc_ns = 0;
 	sample->stack_hash = 0;
+	sample->trace.kind = RBPROF_TRACE_NONE;
+	sample->trace.error = RBPROF_OK;
 	runtime = bpf_map_lookup_elem(&runtimes, &index);
 	if (!runtime || process->ec_source == RBPROF_EC_NONE)
 		goto no_ec;
@@ -174,6 +181,10 @@ __noinline int sample_stack(const struct rbprof_process *process, struct thread_
 		goto no_ec;
 	sample_gc(process, layout, state, &sample->gc, c);
 	sample_collector(layout, state, sample);
+	if (has_tracer(process)) {
+		scratch->trace.local_storage = walk_word(&walk, layout->ec__local_storage);
+		sample_trace(process, state, scratch, c);
+	}
 	scratch->walk.process = process->serial;
 	scratch->walk.epoch = rbprof_gc_epoch(&sample->gc);
 	if (!scratch->walk.max_frames)

@@ -353,6 +353,12 @@ static int parse_option(int key, char *text, struct argp_state *state)
 	case OPTION_KEY_NO_UPROBES:
 		options->no_uprobes = true;
 		return 0;
+	case OPTION_KEY_NO_TRACE:
+		options->no_trace = true;
+		return 0;
+	case OPTION_KEY_NO_ENDPOINT:
+		options->no_endpoint = true;
+		return 0;
 	case OPTION_KEY_TIMELINE:
 		options->timeline = true;
 		return 0;

@@ -64,6 +64,7 @@ struct options {
 	uint32_t max_frames;  /* 0: no stacks, only totals */
 	bool cpu, wall, gc;   /* what is collected */
 	bool no_gc_stack, no_uprobes, timeline;
+	bool no_trace, no_endpoint; /* of what tracers say */
 	uint64_t ring_ns; /* --ring: only the last so many are kept; 0: all */
 	enum options_stats stats;
 

@@ -146,6 +146,7 @@ void session__on_gc(struct session *session, struct tracked_process *process,
 			gc_stack(session, session__stack(session, process, sample, &key.omitted));
 		key.name = session__thread_id(session->profile, thread);
 		session__name(session, process, thread, sample, &name);
+		tracked_row_key__set_trace(&key, &sample->trace);
 		gc->kept = key;
 		gc->has_kept = true;
 	}
@@ -233,6 +234,7 @@ uint64_t session__gc_of_sample(struct session *session, struct tracked_process *
 		key.gc_source = profile__cstring(session->profile, sampled);
 		key.stack = gc_stack(session, stack);
 		key.name = session__thread_id(session->profile, thread);
+		tracked_row_key__set_trace(&key, &sample->trace);
 	} else {
 		return cpu;
 	}

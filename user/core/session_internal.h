@@ -182,6 +182,15 @@ void session__flush_gc(struct session *session, struct tracked_process *process)
 /* The same when the counters of the process are final: what was not told is in them. */
 void session__end_gc(struct session *session, struct tracked_process *process);
 
+/* session_trace.c: labels of traces. */
+/* Looks for tracers where there may be new ones; called often. */
+void session__look_for_tracers(struct session *session);
+void session__on_unknown(struct session *session, const struct rbprof_unknown *unknown);
+void session__on_endpoint(struct session *session, const struct rbprof_endpoint *event);
+/* The child, forked then, has what its parent had. */
+void session__fork_trace(struct session *session, const struct tracked_process *parent,
+			 struct tracked_process *child, uint64_t time_ns);
+
 /* session_types.c: which values there are. */
 size_t session__types(struct session *session, struct profile_type *types);
 /* The values of a row that are collected; false: all of them are 0. */

@@ -12,7 +12,7 @@
 #include "error_names.h"
 #include "version.h"
 
-#define MAX_LABELS 16
+#define MAX_LABELS 24
 
 struct labels {
 	struct profile *profile;
@@ -115,6 +115,39 @@ static void add_gc(struct labels *labels, const struct tracked_row *row)
 		add_text(labels, "gc thread", row->key.name);
 }
 
+static void add_hex(struct labels *labels, const char *key, const uint64_t *words, size_t count)
+{
+	const unsigned char *bytes = (const unsigned char *)words;
+	char text[2 * 16 + 1] = "";
+	size_t i;
+
+	for (i = 0; i < count * sizeof(*words); i++)
+		snprintf(text + 2 * i, 3, "%02x", bytes[i]);
+	add_text(labels, key, profile__cstring(labels->profile, text));
+}
+
+/* The span that was worked for. The endpoint may still change: session__profile() adds that. */
+static void add_trace(struct labels *labels, const struct tracked_process *process,
+		      const struct tracked_row_key *key)
+{
+	const char *endpoint;
+
+	if (key->trace_kind == RBPROF_TRACE_DATADOG) {
+		add_number(labels, "local root span id", (int64_t)key->root);
+		add_number(labels, "span id", (int64_t)key->span);
+	} else if (key->trace_kind == RBPROF_TRACE_OTEL) {
+		add_hex(labels, "trace_id", key->trace, 2);
+		add_hex(labels, "span_id", &key->span, 1);
+	} else {
+		return;
+	}
+	endpoint = tracked_process__endpoint(process, key->root);
+	if (!endpoint)
+		return;
+	add_text(labels, "trace endpoint", profile__cstring(labels->profile, endpoint));
+	add_text(labels, "endpoint source", profile__cstring(labels->profile, "trace"));
+}
+
 static uint32_t row_labels(struct session *session, const struct tracked_process *process,
 			   const struct tracked_thread *thread, const struct tracked_row *row)
 {
@@ -134,6 +167,7 @@ static uint32_t row_labels(struct session *session, const struct tracked_process
 		add_number(&labels, "profiler overhead", 1);
 	if (key->kind == TRACKED_WAIT && key->holder != PROFILE_NONE)
 		add_text(&labels, "gvl holder", key->holder);
+	add_trace(&labels, process, key);
 	if (key->time_ns)
 		add_number(&labels, "end_timestamp_ns",
 			   (int64_t)(key->time_ns + session->boot_offset_ns));

@@ -168,6 +168,7 @@ static void key_of_wait(struct session *session, struct tracked_process *process
 	} else {
 		key.stack = session__stack(session, process, sample, &key.omitted);
 		describe(session, process, thread, sample, flags, &key);
+		tracked_row_key__set_trace(&key, &sample->trace);
 		note_stack(thread, &key);
 		if (!is_runnable && !is_weak)
 			keep_key(thread, sample->wait.switches, &key);

@@ -36,7 +36,9 @@ struct tracked_row_key {
 	uint32_t holder;    /* WAIT: string id of the GVL holder's name, or PROFILE_NONE */
 	uint32_t gc_info;   /* GC: see ../ruby/gc_info.h */
 	uint32_t gc_source; /* GC: string id */
-	uint32_t reserved;
+	uint32_t trace_kind; /* enum rbprof_trace_kind */
+	uint64_t root, span; /* of the trace, as in struct rbprof_trace */
+	uint64_t trace[2];
 	uint64_t time_ns; /* of the timeline: CLOCK_MONOTONIC; 0: there is none */
 };
 
@@ -164,6 +166,7 @@ struct tracked_process {
 	struct tracked_name *vm_names;
 	struct tracked_gc gc;
 	struct tracked_holders *holders; /* NULL: none was seen */
+	struct tracked_trace *trace;	 /* NULL: nothing is known of traces */
 
 	/* Sums of threads that are no longer kept. */
 	uint64_t forgotten_samples_cpu_ns, forgotten_kernel_cpu_ns, forgotten_threads;
@@ -188,6 +191,15 @@ void tracked_process__free(struct tracked_process *process);
 
 /* Memory and names are kept only while the process lives. */
 void tracked_process__close_names(struct tracked_process *process);
+
+/* What is known of traces (session_trace.c): all but endpoints, which last as long as rows. */
+struct tracked_trace;
+void tracked_trace__close(struct tracked_trace *trace);
+void tracked_trace__free(struct tracked_trace *trace);
+/* The endpoint last seen of a local root span, clean UTF-8; NULL: none. */
+const char *tracked_process__endpoint(const struct tracked_process *process, uint64_t root);
+/* Fills what a row tells of the trace. */
+void tracked_row_key__set_trace(struct tracked_row_key *key, const struct rbprof_trace *trace);
 
 /* All errors of the process by reason: kernel side, names, user space. RBPROF_E_COUNT entries. */
 void tracked_process__errors(const struct tracked_process *process, uint64_t *ret_errors);

@@ -13,6 +13,7 @@
 struct decode_ruby_functions {
 	uint64_t rb_errinfo, rb_thread_current, rb_thread_main;
 	uint64_t rb_during_gc, rb_gc_count, rb_id2str;
+	uint64_t rb_shape_get_shape_by_id; /* 3.3 and 3.4 */
 };
 
 struct decode_ruby {
@@ -21,6 +22,7 @@ struct decode_ruby {
 	uint64_t ec;
 	uint64_t vm;	  /* of ruby_current_vm_ptr; 0: not found */
 	uint64_t symbols; /* of ruby_global_symbols; 0: not found */
+	uint64_t shapes;  /* of rb_shape_tree_ptr; 0: not found */
 
 	/* Offsets in bytes, or DECODE_RUBY_NO_OFFSET. */
 	int64_t ec_thread_ptr, th_self;

@@ -179,6 +179,11 @@ uint64_t ruby_process__symbols(const struct ruby_process *process)
 	return process->runtime ? in_process(process, &process->runtime->symbols) : 0;
 }
 
+uint64_t ruby_process__shapes(const struct ruby_process *process)
+{
+	return process->runtime ? in_process(process, &process->runtime->shapes) : 0;
+}
+
 void ruby_process__describe(const struct ruby_process *process, struct rbprof_process *ret)
 {
 	const struct runtime *runtime = process->runtime;

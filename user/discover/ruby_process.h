@@ -44,6 +44,7 @@ void ruby_process__reason(const struct ruby_process *process, int error, char *t
 /* Addresses in the process. 0: not known. */
 uint64_t ruby_process__vm_ptr(const struct ruby_process *process);
 uint64_t ruby_process__symbols(const struct ruby_process *process);
+uint64_t ruby_process__shapes(const struct ruby_process *process);
 
 /* What the BPF programs have to know; serial, cpu_at_attach_ns and flags are the caller's. */
 void ruby_process__describe(const struct ruby_process *process, struct rbprof_process *ret);

@@ -60,6 +60,7 @@ struct runtime {
 	int64_t ec_tp_offset;		/* RBPROF_EC_TLS_STATIC */
 	struct runtime_address vm;	/* ruby_current_vm_ptr */
 	struct runtime_address symbols; /* ruby_global_symbols */
+	struct runtime_address shapes;	/* rb_shape_tree_ptr, 3.3 and 3.4 */
 
 	struct runtime_gc_sites gc; /* none is no error */
 

@@ -1,0 +1,426 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * From the fiber-locals of an execution context to the trace that its fiber works for.
+ *
+ * Compiled for BPF and natively alike. Whoever includes this defines, beside what walk.h needs,
+ *	trace_ivars(key)		the struct rbprof_ivars of a struct rbprof_ivars_key, or
+ *NULL
+ *
+ * All that is read is what the thread itself would read now: at a tick and at a switch it stands
+ * still, so ids and endpoint are of the same instant as its stack. What cannot be made out is an
+ * error in state->trace.error, never a guess.
+ */
+#ifndef RBPROF_BPF_TRACE_H
+#define RBPROF_BPF_TRACE_H
+
+#define TRACE_WORDS	    5	   /* of an object: a slot has no fewer (gc.c: RVALUE) */
+#define TRACE_LOCALS	    64	   /* fiber-locals of 2.7 that are looked at */
+#define TRACE_PROBES	    32	   /* tries in a table of ids */
+#define TRACE_INLINE_IVARS  3	   /* in an object itself, up to 3.1 (ROBJECT_EMBED_LEN_MAX) */
+#define TRACE_BIGNUM_SIGN   0x2000 /* internal/bignum.h: positive */
+#define TRACE_BIGNUM_EMBED  0x4000
+#define TRACE_BIGNUM_LENGTH 15
+#define TRACE_STRING_LENGTH 14 /* embedded, up to 3.1: bits of the flags */
+
+/* Lies in a map, as the walk's state does, and for the same reason. */
+struct trace_state {
+	__u64 serial; /* of the process image; set by the caller, as the next and wants_endpoint */
+	__u64 local_storage; /* of the execution context */
+	__u64 words[TRACE_WORDS];
+	__u64 at, probe, key; /* of a search */
+	struct rbprof_trace trace;
+	/* What the endpoint is made of; resource 0: there is none. */
+	__u64 resource;
+	__u64 resource_hash;
+	__u64 endpoint_root, endpoint_kind;
+	__u64 resource_address;
+	__u32 resource_length;
+	__u32 wants_endpoint;
+	/* An object of a kind that is not known. */
+	__u64 unknown, unknown_table;
+};
+
+struct trace {
+	const struct ruby_layout *layout;
+	const struct rbprof_tracer *tracer;
+	struct trace_state *state;
+};
+
+/* An object with instance variables, its first words in state->words. */
+struct trace_object {
+	__u64 address;
+	__u64 values; /* where they are */
+	__u32 room;   /* how many, up to 3.1 */
+	__u64 table;
+	const struct rbprof_ivars *ivars;
+};
+
+static __always_inline __u64 trace_word(const struct trace *trace, __u32 offset)
+{
+	__u32 at = offset / 8;
+
+	return at < TRACE_WORDS ? trace->state->words[at] : 0;
+}
+
+static __always_inline int trace_fail(struct trace *trace, __u32 error)
+{
+	trace->state->trace.error = error;
+	return -1;
+}
+
+/* Whether a VALUE is an object on the heap (special_consts.h). */
+static __always_inline int trace_is_heap(const struct trace *trace, __u64 value)
+{
+	return !(value & 7) && value > 0x100 && value != trace->layout->qnil;
+}
+
+/* ---- fiber-locals ---- */
+
+/* 3.0 and later (id_table.c: hash_table_index): an open table of 2^n places. */
+static long trace_id_step(__u32 index, void *context)
+{
+	struct trace *trace = context;
+	const struct ruby_layout *layout = trace->layout;
+	__u64 item[2];
+
+	/* id_item: key and whether others follow, then the value. */
+	if (walk_read(item, sizeof(item),
+		      trace->state->words[2] + trace->state->at * layout->id_item__sizeof)) {
+		trace_fail(trace, RBPROF_E_TRACE_FAULT);
+		return 1;
+	}
+	if ((__u32)item[0] == (__u32)trace->state->key) {
+		trace->state->probe = item[1];
+		return 1;
+	}
+	if (!(item[0] >> 32))
+		return 1;
+	trace->state->at = (trace->state->at + index + 1) & ((__u32)trace->state->words[0] - 1);
+	return 0;
+}
+
+/* 2.7 (st.c): entries in the order in which they came. */
+static long trace_st_step(__u32 index, void *context)
+{
+	struct trace *trace = context;
+	const struct ruby_layout *layout = trace->layout;
+	__u64 entry[3];
+
+	if (trace->state->at >= trace->state->words[1])
+		return 1;
+	/* struct st_table_entry: hash, key, record */
+	if (walk_read(entry, sizeof(entry),
+		      trace->state->words[2] + trace->state->at * layout->st_entry__sizeof)) {
+		trace_fail(trace, RBPROF_E_TRACE_FAULT);
+		return 1;
+	}
+	trace->state->at++;
+	if (entry[0] == ~0ULL || entry[1] != trace->state->key)
+		return 0;
+	trace->state->probe = entry[2];
+	return 1;
+}
+
+/* The value of a fiber-local; 0: it has none. Negative: state->trace.error says why. */
+static __always_inline int trace_local(struct trace *trace, __u64 key, __u64 *ret_value)
+{
+	const struct ruby_layout *layout = trace->layout;
+	__u64 table = trace->state->local_storage;
+
+	*ret_value = 0;
+	if (!table)
+		return 0;
+	trace->state->key = key;
+	trace->state->probe = 0;
+	if (layout->robject__numiv != RUBY_NO_FIELD &&
+	    layout->iv_index_entry__index == RUBY_NO_FIELD) {
+		/* entries_start, entries_bound, entries */
+		if (walk_read(trace->state->words, 24, table + layout->st_table__entries_start))
+			return trace_fail(trace, RBPROF_E_TRACE_FAULT);
+		trace->state->at = trace->state->words[0];
+		walk_loop(TRACE_LOCALS, trace_st_step, trace);
+	} else {
+		if (walk_read(trace->state->words, 24, table))
+			return trace_fail(trace, RBPROF_E_TRACE_FAULT);
+		/* capa and num, used, items */
+		trace->state->words[0] = (__u32)trace->state->words[0];
+		if (!trace->state->words[0] ||
+		    trace->state->words[0] & (trace->state->words[0] - 1))
+			return trace->state->words[0] ? trace_fail(trace, RBPROF_E_TRACE_FAULT) : 0;
+		trace->state->at = key & (trace->state->words[0] - 1);
+		walk_loop(TRACE_PROBES, trace_id_step, trace);
+	}
+	*ret_value = trace->state->probe;
+	return trace->state->trace.error ? -1 : 0;
+}
+
+/* ---- objects ---- */
+
+static __always_inline int trace_ask(struct trace *trace, __u64 object, __u64 table)
+{
+	trace->state->unknown = object;
+	trace->state->unknown_table = table;
+	return trace_fail(trace, RBPROF_E_TRACE_UNKNOWN);
+}
+
+/* What tells the object's kind; its head is in state->words. 0: not to be found. */
+static __always_inline __u64 trace_table(struct trace *trace, __u64 flags)
+{
+	const struct ruby_layout *layout = trace->layout;
+	__u64 table = 0;
+
+	if (layout->robject__numiv == RUBY_NO_FIELD)
+		return flags >> 32;
+	if (!(flags >> layout->robject_embed_bit & 1))
+		return trace_word(trace, layout->robject__iv_index_tbl);
+	/* An object with few of them has the table in its class's extension. */
+	if (walk_read(&table, sizeof(table),
+		      trace_word(trace, layout->rbasic__klass) + layout->rclass__classext_ptr) ||
+	    walk_read(&table, sizeof(table), table + layout->classext__iv_index_tbl))
+		return 0;
+	return table;
+}
+
+/* Opens an object that has instance variables. Negative: state->trace.error says why. */
+static __always_inline int trace_open(struct trace *trace, __u64 value, struct trace_object *object)
+{
+	const struct ruby_layout *layout = trace->layout;
+	struct rbprof_ivars_key key = { .serial = trace->state->serial };
+	__u64 flags;
+
+	if (!trace_is_heap(trace, value) ||
+	    walk_read(trace->state->words, sizeof(trace->state->words), value))
+		return trace_fail(trace, RBPROF_E_TRACE_FAULT);
+	flags = trace_word(trace, layout->rbasic__flags);
+	if ((flags & RUBY_T_MASK) != RUBY_T_OBJECT)
+		return trace_fail(trace, RBPROF_E_TRACE_FAULT);
+	key.table = trace_table(trace, flags);
+	object->address = value;
+	object->table = key.table;
+	object->ivars = trace_ivars(&key);
+	if (!object->ivars)
+		return trace_ask(trace, value, key.table);
+	if (object->ivars->is_complex)
+		return trace_fail(trace, RBPROF_E_TRACE_COMPLEX);
+	if ((flags >> layout->robject_embed_bit & 1) == layout->robject_embed_bit_means) {
+		object->values = value + layout->robject__embed;
+		object->room = TRACE_INLINE_IVARS;
+	} else {
+		object->values = trace_word(trace, layout->robject__ivptr);
+		object->room = (__u32)trace_word(trace, layout->robject__numiv);
+	}
+	return 0;
+}
+
+/* An instance variable, Qnil where it is not set. */
+static __always_inline int trace_ivar(struct trace *trace, const struct trace_object *object,
+				      enum rbprof_ivar ivar, __u64 *ret_value)
+{
+	const struct ruby_layout *layout = trace->layout;
+	__u32 index = object->ivars->index[ivar];
+	__u64 known = 0;
+
+	*ret_value = layout->qnil;
+	if (index == RBPROF_IVAR_NONE) {
+		if (layout->robject__numiv == RUBY_NO_FIELD)
+			return 0;
+		/* The table of a class grows. */
+		if (walk_read(&known, sizeof(known), object->table + layout->st_table__num_entries))
+			return trace_fail(trace, RBPROF_E_TRACE_FAULT);
+		return known == object->ivars->known
+			       ? 0
+			       : trace_ask(trace, object->address, object->table);
+	}
+	if (layout->robject__numiv != RUBY_NO_FIELD && index >= object->room)
+		return 0;
+	if (walk_read(ret_value, sizeof(*ret_value), object->values + 8 * (__u64)index))
+		return trace_fail(trace, RBPROF_E_TRACE_FAULT);
+	if (*ret_value == layout->qundef)
+		*ret_value = layout->qnil;
+	return 0;
+}
+
+/* An Integer, as the 64 bits that it stands for. */
+static __always_inline int trace_number(struct trace *trace, __u64 value, __u64 *ret_number)
+{
+	const struct ruby_layout *layout = trace->layout;
+	__u64 words[3];
+
+	if (value & 1) {
+		*ret_number = (__u64)((__s64)value >> 1);
+		return 0;
+	}
+	if (!trace_is_heap(trace, value))
+		return trace_fail(trace, RBPROF_E_TRACE_ID);
+	if (walk_read(words, sizeof(words), value))
+		return trace_fail(trace, RBPROF_E_TRACE_FAULT);
+	/* Larger than a Fixnum: one digit of 64 bits in the object itself. */
+	if ((words[0] & RUBY_T_MASK) != RUBY_T_BIGNUM || !(words[0] & TRACE_BIGNUM_SIGN) ||
+	    !(words[0] & TRACE_BIGNUM_EMBED) || (words[0] >> TRACE_BIGNUM_LENGTH & 7) != 1 ||
+	    layout->rbignum__embed != 16)
+		return trace_fail(trace, RBPROF_E_TRACE_ID);
+	*ret_number = words[2];
+	return 0;
+}
+
+/* ---- strings ---- */
+
+/* Opens a String: its head in state->words, where its bytes are and how many. 0, or 1: it is none.
+ */
+static __always_inline int trace_string(struct trace *trace, __u64 value, __u64 *ret_address,
+					__u64 *ret_length)
+{
+	const struct ruby_layout *layout = trace->layout;
+	__u64 flags;
+
+	if (!trace_is_heap(trace, value) ||
+	    walk_read(trace->state->words, sizeof(trace->state->words), value))
+		return 1;
+	flags = trace_word(trace, layout->rbasic__flags);
+	if ((flags & RUBY_T_MASK) != RUBY_T_STRING)
+		return 1;
+	*ret_length = trace_word(trace, layout->rstring__len);
+	if (flags & RUBY_STRING_NOEMBED) {
+		*ret_address = trace_word(trace, layout->rstring__heap_ptr);
+		return 0;
+	}
+	if (layout->string_embed_len_in_flags)
+		*ret_length = flags >> TRACE_STRING_LENGTH & 0x1f;
+	*ret_address = value + layout->rstring__embed;
+	return 0;
+}
+
+static __always_inline __u64 trace_mix(__u64 hash, __u64 word)
+{
+	hash = (hash ^ word) * 0x9e3779b97f4a7c15ULL;
+	return hash ^ (hash >> 29);
+}
+
+/* Keeps a String as the endpoint, with what tells whether it is still the one sent last. */
+static __always_inline void trace_keep_resource(struct trace *trace, __u64 value)
+{
+	__u64 address, length;
+
+	if (trace_string(trace, value, &address, &length) || length > (1U << 30))
+		return;
+	trace->state->resource = value;
+	trace->state->endpoint_root = trace->state->trace.root;
+	trace->state->endpoint_kind = 0;
+	trace->state->resource_address = address;
+	trace->state->resource_length = (__u32)length;
+	trace->state->resource_hash =
+		trace_mix(trace_mix(trace_mix(value, length), trace->state->words[2]),
+			  trace_mix(trace->state->words[3], trace->state->words[4]));
+}
+
+/* Whether a String is exactly "web" or "proxy". */
+static __always_inline int trace_is_request(struct trace *trace, __u64 value)
+{
+	__u64 address, length, bytes = 0;
+
+	if (trace_string(trace, value, &address, &length))
+		return 0;
+	if (length == 3)
+		return !walk_read(&bytes, 3, address) && bytes == 0x626577; /* "web" */
+	if (length == 5)
+		return !walk_read(&bytes, 5, address) && bytes == 0x79786f7270; /* "proxy" */
+	return 0;
+}
+
+/* ---- dd-trace-rb ---- */
+
+static __always_inline int trace_id_of(struct trace *trace, const struct trace_object *span,
+				       __u64 *ret_id)
+{
+	__u64 value;
+
+	if (trace_ivar(trace, span, RBPROF_IVAR_ID, &value))
+		return -1;
+	return trace_number(trace, value, ret_id);
+}
+
+/* The endpoint of a trace: its own resource, or that of its root span. */
+static __always_inline void trace_endpoint(struct trace *trace, const struct trace_object *root,
+					   __u64 resource)
+{
+	__u64 type;
+
+	if (trace_ivar(trace, root, RBPROF_IVAR_TYPE, &type) || !trace_is_request(trace, type))
+		return;
+	if (resource == trace->layout->qnil &&
+	    trace_ivar(trace, root, RBPROF_IVAR_RESOURCE, &resource))
+		return;
+	trace_keep_resource(trace, resource);
+}
+
+/* From a context's active trace on; none of it set: no labels. */
+static __always_inline int trace_datadog_spans(struct trace *trace, __u64 active)
+{
+	const __u64 qnil = trace->layout->qnil;
+	__u64 root_span, active_span, resource = qnil;
+	struct trace_object object;
+
+	if (trace_open(trace, active, &object) ||
+	    trace_ivar(trace, &object, RBPROF_IVAR_ROOT_SPAN, &root_span) ||
+	    trace_ivar(trace, &object, RBPROF_IVAR_ACTIVE_SPAN, &active_span))
+		return -1;
+	if (root_span == qnil || active_span == qnil)
+		return 0;
+	if (trace->state->wants_endpoint &&
+	    trace_ivar(trace, &object, RBPROF_IVAR_RESOURCE, &resource))
+		return -1;
+	if (active_span != root_span && (trace_open(trace, active_span, &object) ||
+					 trace_id_of(trace, &object, &trace->state->trace.span)))
+		return -1;
+	if (trace_open(trace, root_span, &object) ||
+	    trace_id_of(trace, &object, &trace->state->trace.root))
+		return -1;
+	if (active_span == root_span)
+		trace->state->trace.span = trace->state->trace.root;
+	trace->state->trace.kind = RBPROF_TRACE_DATADOG;
+	if (trace->state->wants_endpoint)
+		trace_endpoint(trace, &object, resource);
+	return 0;
+}
+
+static __always_inline int trace_datadog(struct trace *trace)
+{
+	struct trace_object context;
+	__u64 value, active;
+
+	if (trace_local(trace, trace->tracer->datadog_key, &value))
+		return -1;
+	if (!value || value == trace->layout->qnil)
+		return 0;
+	if (trace_open(trace, value, &context))
+		return -1;
+	/* Its class may have moved, or it is something else. */
+	if (trace_word(trace, trace->layout->rbasic__klass) != trace->tracer->datadog_class)
+		return trace_ask(trace, value, 0);
+	if (trace_ivar(trace, &context, RBPROF_IVAR_ACTIVE_TRACE, &active))
+		return -1;
+	return active == trace->layout->qnil ? 0 : trace_datadog_spans(trace, active);
+}
+
+/* Fills state->trace, and the endpoint if it is wanted. */
+static __always_inline void trace_find(struct trace *trace)
+{
+	trace->state->trace.kind = RBPROF_TRACE_NONE;
+	trace->state->trace.error = RBPROF_OK;
+	trace->state->trace.root = 0;
+	trace->state->trace.span = 0;
+	trace->state->trace.id[0] = 0;
+	trace->state->trace.id[1] = 0;
+	trace->state->resource = 0;
+	trace->state->unknown = 0;
+	trace->state->unknown_table = 0;
+	if (trace->tracer->datadog_key)
+		trace_datadog(trace);
+	if (!trace->state->trace.error && trace->state->trace.kind)
+		return;
+	trace->state->trace.kind = RBPROF_TRACE_NONE;
+	trace->state->trace.root = 0;
+	trace->state->trace.span = 0;
+}
+
+#endif

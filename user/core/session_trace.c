@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Labels of traces: finding tracers, learning the kinds of their objects, endpoints. */
+#include "session_internal.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../ruby/symbols.h"
+#include "../ruby/tracer.h"
+#include "../util/utf8.h"
+
+#define LOOK_NS	      100000000ULL   /* between two looks at how many names there are */
+#define MIN_SEARCH_NS 1000000000ULL  /* between two searches while nothing hints at a tracer */
+#define MAX_SEARCH_NS 30000000000ULL /* ... after many in vain */
+#define ASKED_NS      20000000ULL    /* between two searches that the kernel side asks for */
+#define MAX_ROOTS     16384
+#define MAX_LEARNED   4096
+
+/* What was learned, for the children of a fork. */
+struct learned {
+	struct rbprof_ivars_key key;
+	struct rbprof_ivars ivars;
+	uint64_t time_ns; /* CLOCK_MONOTONIC, when it had been read */
+};
+
+struct root {
+	uint64_t id;
+	char *endpoint;
+	UT_hash_handle hh; /* in the order in which they were last seen */
+};
+
+struct tracked_trace {
+	struct symbols *symbols;
+	uint32_t id_count;
+	uint64_t look_ns, searched_ns, pause_ns;
+	struct learned *learned;
+	size_t learned_count;
+	struct root *roots;
+};
+
+static struct tracked_trace *trace_of(struct tracked_process *process)
+{
+	if (!process->trace)
+		process->trace = calloc(1, sizeof(*process->trace));
+	return process->trace;
+}
+
+void tracked_trace__close(struct tracked_trace *trace)
+{
+	if (!trace)
+		return;
+	symbols__free(trace->symbols);
+	trace->symbols = NULL;
+	free(trace->learned);
+	trace->learned = NULL;
+	trace->learned_count = 0;
+}
+
+void tracked_trace__free(struct tracked_trace *trace)
+{
+	struct root *root, *next;
+
+	if (!trace)
+		return;
+	tracked_trace__close(trace);
+	HASH_ITER (hh, trace->roots, root, next) {
+		HASH_DEL(trace->roots, root);
+		free(root->endpoint);
+		free(root);
+	}
+	free(trace);
+}
+
+/* False: the memory of the process cannot be read (yet). */
+static bool open_source(struct session *session, struct tracked_process *process,
+			struct tracer_source *ret_source)
+{
+	struct tracked_trace *trace = trace_of(process);
+	const struct ruby_layout *layout;
+
+	if (!trace || process->is_placeholder || process->has_ended || process->is_exiting ||
+	    !session__has_names(session, process))
+		return false;
+	layout = &process->found.runtime->layout;
+	if (!tracer__supported(layout))
+		return false;
+	if (!trace->symbols && symbols__new(process->memory, layout,
+					    ruby_process__symbols(&process->found), &trace->symbols))
+		return false;
+	*ret_source = (struct tracer_source){
+		.memory = process->memory,
+		.layout = layout,
+		.symbols = trace->symbols,
+		.vm_ptr_address = ruby_process__vm_ptr(&process->found),
+		.symbols_address = ruby_process__symbols(&process->found),
+		.shapes_address = ruby_process__shapes(&process->found),
+	};
+	return true;
+}
+
+/* ---- tracers ---- */
+
+/* Tells the kernel side of a tracer, or another one. What it knew and we did not find stays. */
+static void tell(struct session *session, struct tracked_process *process,
+		 const struct rbprof_tracer *tracer)
+{
+	const pid_t pid = process->found.pid;
+	struct rbprof_process entry;
+	struct rbprof_tracer before;
+
+	if (programs__get_process(session->programs, pid, &entry) ||
+	    entry.serial != process->serial)
+		return;
+	before = entry.tracer;
+	if (tracer->datadog_key) {
+		entry.tracer.datadog_key = tracer->datadog_key;
+		entry.tracer.datadog_class = tracer->datadog_class;
+	}
+	if (tracer->otel_key)
+		entry.tracer.otel_key = tracer->otel_key;
+	if (memcmp(&before, &entry.tracer, sizeof(before)))
+		programs__change_process(session->programs, pid, &entry);
+}
+
+static void search(struct session *session, struct tracked_process *process,
+		   const struct tracer_source *source, uint64_t now)
+{
+	struct tracked_trace *trace = process->trace;
+	struct rbprof_tracer tracer;
+
+	trace->searched_ns = now;
+	if (!tracer__find(source, &tracer))
+		tell(session, process, &tracer);
+}
+
+/* A tracer uses a name that nobody used before: where none came, there is no new one. */
+static void look(struct session *session, struct tracked_process *process, uint64_t now)
+{
+	struct tracked_trace *trace = trace_of(process);
+	struct tracer_source source;
+	uint32_t count;
+
+	if (!trace || now < trace->look_ns)
+		return;
+	trace->look_ns = now + LOOK_NS;
+	if (!open_source(session, process, &source) || tracer__id_count(&source, &count))
+		return;
+	if (count != trace->id_count) {
+		trace->pause_ns = MIN_SEARCH_NS;
+	} else if (now - trace->searched_ns < trace->pause_ns) {
+		return;
+	} else if (trace->pause_ns < MAX_SEARCH_NS) {
+		trace->pause_ns *= 2;
+	}
+	trace->id_count = count;
+	search(session, process, &source, now);
+}
+
+void session__look_for_tracers(struct session *session)
+{
+	struct tracked_process *process;
+	const uint64_t now = session__now_ns();
+
+	if (session->options->no_trace || !session->start_ns)
+		return;
+	for (process = session->processes; process; process = process->hh.next) {
+		if (!process->is_placeholder && !process->has_ended && !process->is_exiting &&
+		    process->proof == TRACKED_PROVEN)
+			look(session, process, now);
+	}
+}
+
+/* ---- kinds of objects ---- */
+
+static void keep_learned(struct tracked_trace *trace, const struct rbprof_ivars_key *key,
+			 const struct rbprof_ivars *ivars)
+{
+	struct learned *learned;
+
+	if (trace->learned_count >= MAX_LEARNED)
+		return;
+	learned = reallocarray(trace->learned, trace->learned_count + 1, sizeof(*learned));
+	if (!learned)
+		return;
+	trace->learned = learned;
+	learned[trace->learned_count++] = (struct learned){ *key, *ivars, session__now_ns() };
+}
+
+void session__on_unknown(struct session *session, const struct rbprof_unknown *unknown)
+{
+	struct tracked_process *process = session__find(session, unknown->event.serial);
+	const uint64_t now = session__now_ns();
+	struct rbprof_ivars_key key = { 0 };
+	struct tracer_source source;
+	struct rbprof_ivars ivars;
+	uint64_t table;
+
+	if (!process || !open_source(session, process, &source))
+		return;
+	if (!tracer__ivars(&source, unknown->object, &table, &ivars)) {
+		key.serial = process->serial;
+		key.table = table;
+		if (!programs__set_ivars(session->programs, &key, &ivars))
+			keep_learned(process->trace, &key, &ivars);
+	}
+	/* What was the context's class has moved, or is another's. */
+	if (!unknown->table && now - process->trace->searched_ns >= ASKED_NS)
+		search(session, process, &source, now);
+}
+
+void session__fork_trace(struct session *session, const struct tracked_process *parent,
+			 struct tracked_process *child, uint64_t time_ns)
+{
+	const struct tracked_trace *from = parent->trace;
+	struct tracked_trace *trace;
+	size_t i;
+
+	if (!from || !from->learned_count)
+		return;
+	trace = trace_of(child);
+	for (i = 0; trace && i < from->learned_count; i++) {
+		struct rbprof_ivars_key key = from->learned[i].key;
+
+		/* What came later may mean another thing there. */
+		if (from->learned[i].time_ns >= time_ns)
+			continue;
+		key.serial = child->serial;
+		if (!programs__set_ivars(session->programs, &key, &from->learned[i].ivars))
+			keep_learned(trace, &key, &from->learned[i].ivars);
+		/* It was known before the fork, so it is for a fork of the fork. */
+		if (trace->learned_count)
+			trace->learned[trace->learned_count - 1].time_ns =
+				from->learned[i].time_ns;
+	}
+}
+
+/* ---- endpoints ---- */
+
+static void forget_oldest(struct tracked_process *process)
+{
+	struct root *oldest = process->trace->roots;
+
+	HASH_DEL(process->trace->roots, oldest);
+	free(oldest->endpoint);
+	free(oldest);
+	process->errors[RBPROF_E_ROOT_FORGOTTEN]++;
+}
+
+static void keep_endpoint(struct tracked_process *process, uint64_t id, const char *endpoint)
+{
+	struct tracked_trace *trace = trace_of(process);
+	struct root *root;
+
+	if (!trace)
+		return;
+	HASH_FIND(hh, trace->roots, &id, sizeof(id), root);
+	if (root) {
+		HASH_DEL(trace->roots, root);
+	} else {
+		root = calloc(1, sizeof(*root));
+		if (!root)
+			return;
+		root->id = id;
+		if (HASH_COUNT(trace->roots) >= MAX_ROOTS)
+			forget_oldest(process);
+	}
+	if (!root->endpoint || strcmp(root->endpoint, endpoint)) {
+		free(root->endpoint);
+		root->endpoint = strdup(endpoint);
+	}
+	HASH_ADD(hh, trace->roots, id, sizeof(root->id), root);
+}
+
+void session__on_endpoint(struct session *session, const struct rbprof_endpoint *event)
+{
+	struct tracked_process *process = session__find(session, event->event.serial);
+	char text[UTF8_LIMIT_NAME + 1];
+
+	if (!process || process->is_placeholder || event->length > sizeof(event->text))
+		return;
+	utf8__clean(event->text, event->length, text, UTF8_LIMIT_NAME);
+	keep_endpoint(process, event->root, text);
+}
+
+const char *tracked_process__endpoint(const struct tracked_process *process, uint64_t root_id)
+{
+	struct root *root = NULL;
+
+	if (process->trace)
+		HASH_FIND(hh, process->trace->roots, &root_id, sizeof(root_id), root);
+	return root ? root->endpoint : NULL;
+}

@@ -1,0 +1,398 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "tracer.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "class.h"
+#include "threads.h"
+
+#define MAX_LOCALS  1024 /* fiber-locals of one fiber */
+#define MAX_CLASSES 64	 /* of their values, remembered in one search */
+#define MAX_IVARS   255
+#define MAX_SHAPES  1024
+
+/* shape.h: enum shape_type, INVALID_SHAPE_ID */
+#define SHAPE_ROOT 0
+#define SHAPE_IVAR 1
+#define SHAPE_NONE 0xffffffff
+
+static const char context_class[] = "Datadog::Tracing::Context#";
+static const char otel_stack[] = "__opentelemetry_context_storage__";
+
+static const char *const ivar_names[RBPROF_IVAR_COUNT] = {
+#define V(code, name) [RBPROF_IVAR_##code] = name,
+	RBPROF_IVARS(V)
+#undef V
+};
+
+static bool has_shapes(const struct ruby_layout *layout)
+{
+	return layout->robject__numiv == RUBY_NO_FIELD;
+}
+
+static bool has_st_locals(const struct ruby_layout *layout)
+{
+	return !has_shapes(layout) && layout->iv_index_entry__index == RUBY_NO_FIELD;
+}
+
+bool tracer__supported(const struct ruby_layout *layout)
+{
+	/* Tables are read head first, in one go. */
+	const bool has_locals = has_st_locals(layout)
+					? layout->st_entry__key == 8 && layout->st_entry__record == 16
+					: !layout->id_table__capa && layout->id_table__num == 4 &&
+						  layout->id_table__items == 16 &&
+						  !layout->id_item__key && layout->id_item__val == 8;
+
+	return has_locals && layout->ec__local_storage != RUBY_NO_FIELD &&
+	       layout->rbignum__embed == 16 &&
+	       (!has_shapes(layout) || layout->shape_id_bits != RUBY_NO_FIELD) &&
+	       (layout->vm__shape_list != RUBY_NO_FIELD ||
+		layout->shape_tree__shape_list != RUBY_NO_FIELD || !has_shapes(layout));
+}
+
+int tracer__id_count(const struct tracer_source *source, uint32_t *ret_count)
+{
+	if (!source->symbols_address)
+		return -ENOTSUP;
+	return memory__read_u32(source->memory,
+				source->symbols_address + source->layout->symbols__last_id,
+				ret_count);
+}
+
+/* ---- fiber-locals ---- */
+
+struct local {
+	uint64_t key; /* as the table has it: an id, or its serial */
+	uint64_t value;
+};
+
+struct search {
+	const struct tracer_source *source;
+	struct reader reader;
+	struct rbprof_tracer tracer;
+	int64_t number; /* at the end of datadog_key's name, -1: none found yet */
+	struct {
+		uint64_t address;
+		bool is_context;
+	} classes[MAX_CLASSES];
+	size_t class_count;
+};
+
+static uint64_t id_of(const struct ruby_layout *layout, uint64_t key)
+{
+	if (has_st_locals(layout) || key <= layout->last_op_id)
+		return key;
+	return key << RUBY_ID_SCOPE_SHIFT;
+}
+
+/* The number that the name of a key ends in, 0 if in none. */
+static int64_t number_of(const struct text *name)
+{
+	size_t at = name->length;
+	int64_t number = 0, unit = 1;
+
+	for (; at && name->length - at < 18; at--, unit *= 10) {
+		const char digit = name->bytes[at - 1];
+
+		if (digit < '0' || digit > '9')
+			break;
+		number += unit * (digit - '0');
+	}
+	return number;
+}
+
+static bool is_heap_object(const struct ruby_layout *layout, uint64_t value)
+{
+	return !(value & 7) && value > 0x100 && value != layout->qnil;
+}
+
+static bool is_context_class(struct search *search, uint64_t klass)
+{
+	struct text name = { .length = 0 };
+	bool is_context;
+	size_t i;
+
+	for (i = 0; i < search->class_count; i++) {
+		if (search->classes[i].address == klass)
+			return search->classes[i].is_context;
+	}
+	search->reader.count = 0;
+	is_context = !class__owner(&search->reader, search->source->symbols, klass, &name, NULL) &&
+		     name.length == sizeof(context_class) - 1 &&
+		     !memcmp(name.bytes, context_class, name.length);
+	if (search->class_count < MAX_CLASSES) {
+		search->classes[search->class_count].address = klass;
+		search->classes[search->class_count++].is_context = is_context;
+	}
+	return is_context;
+}
+
+static void look_at_local(struct search *search, const struct local *local)
+{
+	const struct tracer_source *source = search->source;
+	const struct ruby_layout *layout = source->layout;
+	struct text name = { .length = 0 };
+	uint64_t head[2];
+
+	if (!is_heap_object(layout, local->value) ||
+	    memory__read(source->memory, local->value + layout->rbasic__flags, head, sizeof(head)))
+		return;
+	if ((head[0] & RUBY_T_MASK) == RUBY_T_OBJECT && is_context_class(search, head[1])) {
+		if (symbols__name(source->symbols, id_of(layout, local->key), &name) ||
+		    number_of(&name) < search->number)
+			return;
+		search->number = number_of(&name);
+		search->tracer.datadog_key = local->key;
+		search->tracer.datadog_class = head[1];
+	} else if ((head[0] & RUBY_T_MASK) == RUBY_T_ARRAY && !search->tracer.otel_key &&
+		   !symbols__name(source->symbols, id_of(layout, local->key), &name) &&
+		   name.length == sizeof(otel_stack) - 1 &&
+		   !memcmp(name.bytes, otel_stack, name.length)) {
+		search->tracer.otel_key = local->key;
+	}
+}
+
+/* 2.7: an st_table by id. */
+static int list_st_locals(const struct tracer_source *source, uint64_t table, struct local *locals,
+			  size_t *ret_count)
+{
+	uint64_t head[3], entries[3 * MAX_LOCALS], i, count = 0;
+	int err = memory__read(source->memory, table + source->layout->st_table__entries_start, head,
+			       sizeof(head));
+
+	if (err)
+		return err;
+	if (head[1] > MAX_LOCALS || head[0] > head[1])
+		return -E2BIG;
+	err = memory__read(source->memory, head[2], entries, head[1] * 24);
+	for (i = head[0]; !err && i < head[1]; i++) {
+		if (entries[3 * i] == ~0ULL)
+			continue;
+		locals[count++] = (struct local){ entries[3 * i + 1], entries[3 * i + 2] };
+	}
+	*ret_count = count;
+	return err;
+}
+
+/* 3.0 and later: a table by the ids' serials. */
+static int list_id_locals(const struct tracer_source *source, uint64_t table, struct local *locals,
+			  size_t *ret_count)
+{
+	uint64_t head[3], items[2 * MAX_LOCALS], capacity, i, count = 0;
+	int err = memory__read(source->memory, table, head, sizeof(head));
+
+	capacity = err ? 0 : (uint32_t)head[0];
+	if (capacity > MAX_LOCALS)
+		return -E2BIG;
+	if (!err)
+		err = memory__read(source->memory, head[2], items, capacity * 16);
+	for (i = 0; !err && i < capacity; i++) {
+		if ((uint32_t)items[2 * i])
+			locals[count++] = (struct local){ (uint32_t)items[2 * i], items[2 * i + 1] };
+	}
+	*ret_count = count;
+	return err;
+}
+
+static void look_at_thread(struct search *search, uint64_t ec)
+{
+	const struct tracer_source *source = search->source;
+	struct local locals[MAX_LOCALS];
+	size_t count = 0, i;
+	uint64_t table;
+	int err;
+
+	if (memory__read_u64(source->memory, ec + source->layout->ec__local_storage, &table) ||
+	    !table)
+		return;
+	if (has_st_locals(source->layout))
+		err = list_st_locals(source, table, locals, &count);
+	else
+		err = list_id_locals(source, table, locals, &count);
+	for (i = 0; !err && i < count; i++)
+		look_at_local(search, &locals[i]);
+}
+
+int tracer__find(const struct tracer_source *source, struct rbprof_tracer *ret_tracer)
+{
+	struct search search = { .source = source, .number = -1 };
+	struct ruby_thread *threads;
+	size_t count, i;
+	int err = threads__list(source->memory, source->layout, source->vm_ptr_address, &threads,
+				&count);
+
+	if (err)
+		return err;
+	reader__init(&search.reader, source->memory, source->layout);
+	memory__read_u64(source->memory, source->vm_ptr_address, &search.reader.vm);
+	for (i = 0; i < count; i++) {
+		if (threads[i].ec && threads[i].status != RUBY_THREAD_KILLED)
+			look_at_thread(&search, threads[i].ec);
+	}
+	reader__free(&search.reader);
+	free(threads);
+	*ret_tracer = search.tracer;
+	return 0;
+}
+
+/* ---- instance variables ---- */
+
+static void note_ivar(const struct tracer_source *source, uint64_t id, uint64_t index,
+		      struct rbprof_ivars *ivars)
+{
+	struct text name = { .length = 0 };
+	int i;
+
+	if (index >= RBPROF_IVAR_NONE || symbols__name(source->symbols, id, &name))
+		return;
+	for (i = 0; i < RBPROF_IVAR_COUNT; i++) {
+		if (name.length == strlen(ivar_names[i]) &&
+		    !memcmp(name.bytes, ivar_names[i], name.length))
+			ivars->index[i] = (uint8_t)index;
+	}
+}
+
+/* Up to 3.1: the table of the class gives each name a number, or an entry that has it. */
+static int read_table(const struct tracer_source *source, uint64_t table,
+		      struct rbprof_ivars *ivars)
+{
+	const struct ruby_layout *layout = source->layout;
+	uint64_t head[3], entries[3 * MAX_IVARS], count, i;
+	uint32_t index;
+	int err;
+
+	err = memory__read_u64(source->memory, table + layout->st_table__num_entries, &count);
+	if (!err)
+		err = memory__read(source->memory, table + layout->st_table__entries_start, head,
+				   sizeof(head));
+	if (err)
+		return err;
+	if (head[1] > MAX_IVARS || head[0] > head[1])
+		return -E2BIG;
+	err = memory__read(source->memory, head[2], entries, head[1] * 24);
+	for (i = head[0]; !err && i < head[1]; i++) {
+		if (entries[3 * i] == ~0ULL)
+			continue;
+		if (layout->iv_index_entry__index == RUBY_NO_FIELD)
+			index = (uint32_t)entries[3 * i + 2];
+		else
+			err = memory__read_u32(source->memory,
+					       entries[3 * i + 2] + layout->iv_index_entry__index,
+					       &index);
+		if (!err)
+			note_ivar(source, entries[3 * i + 1], index, ivars);
+	}
+	ivars->known = (uint32_t)count;
+	return err;
+}
+
+static int table_of(const struct tracer_source *source, const uint64_t *head, uint64_t *ret_table)
+{
+	const struct ruby_layout *layout = source->layout;
+	uint64_t classext;
+	int err;
+
+	if (!(head[0] >> layout->robject_embed_bit & 1)) {
+		*ret_table = head[layout->robject__iv_index_tbl / 8];
+		return 0;
+	}
+	err = memory__read_u64(source->memory, head[1] + layout->rclass__classext_ptr, &classext);
+	return err ? err
+		   : memory__read_u64(source->memory, classext + layout->classext__iv_index_tbl,
+				      ret_table);
+}
+
+/* 3.2 and later: where the list of all shapes is. */
+static int shape_list(const struct tracer_source *source, uint64_t *ret_list)
+{
+	const struct ruby_layout *layout = source->layout;
+	uint64_t from;
+	int err;
+
+	if (layout->vm__shape_list != RUBY_NO_FIELD) {
+		err = memory__read_u64(source->memory, source->vm_ptr_address, &from);
+		return err ? err
+			   : memory__read_u64(source->memory, from + layout->vm__shape_list,
+					      ret_list);
+	}
+	if (!source->shapes_address)
+		return -ENOTSUP;
+	err = memory__read_u64(source->memory, source->shapes_address, &from);
+	return err ? err
+		   : memory__read_u64(source->memory, from + layout->shape_tree__shape_list, ret_list);
+}
+
+/* From the shape towards the root: each edge is a variable, with its number (shape.h). */
+static int read_shapes(const struct tracer_source *source, uint64_t id, struct rbprof_ivars *ivars)
+{
+	const struct ruby_layout *layout = source->layout;
+	uint64_t list, edge;
+	uint32_t next, parent;
+	uint8_t type;
+	int i, err = shape_list(source, &list);
+
+	if (layout->shape_too_complex_bit != RUBY_NO_FIELD &&
+	    id >> layout->shape_too_complex_bit & 1)
+		ivars->is_complex = 1;
+	for (i = 0; !err && i < MAX_SHAPES && !ivars->is_complex; i++) {
+		const uint64_t shape =
+			list + (id & ((1ULL << layout->shape_id_bits) - 1)) * layout->shape__sizeof;
+		struct memory_range ranges[] = {
+			{ shape + layout->shape__edge_name, &edge, sizeof(edge) },
+			{ shape + layout->shape__next_iv_index, &next, sizeof(next) },
+			{ shape + layout->shape__type, &type, sizeof(type) },
+			{ shape + layout->shape__parent_id, &parent, sizeof(parent) },
+		};
+
+		err = memory__read_ranges(source->memory, ranges, 4);
+		if (err)
+			return err;
+		if (layout->shape_id_bits < 32)
+			next &= 0xffff;
+		if (layout->shape_too_complex_type != RUBY_NO_FIELD &&
+		    type == layout->shape_too_complex_type)
+			ivars->is_complex = 1;
+		if (type == SHAPE_IVAR && next)
+			note_ivar(source, edge, next - 1, ivars);
+		if (type == SHAPE_ROOT || parent == SHAPE_NONE)
+			return 0;
+		id = parent;
+	}
+	return err ? err : ivars->is_complex ? 0 : -ELOOP;
+}
+
+int tracer__ivars(const struct tracer_source *source, uint64_t object, uint64_t *ret_table,
+		  struct rbprof_ivars *ret_ivars)
+{
+	const struct ruby_layout *layout = source->layout;
+	struct rbprof_ivars ivars = { .known = 0 };
+	uint64_t head[5], table;
+	int err;
+
+	if (!is_heap_object(layout, object))
+		return -EINVAL;
+	err = memory__read(source->memory, object, head, sizeof(head));
+	if (err)
+		return err;
+	if ((head[0] & RUBY_T_MASK) != RUBY_T_OBJECT)
+		return -EINVAL;
+	memset(ivars.index, RBPROF_IVAR_NONE, sizeof(ivars.index));
+	if (has_shapes(layout)) {
+		table = head[0] >> 32;
+		err = read_shapes(source, table, &ivars);
+	} else {
+		err = table_of(source, head, &table);
+		if (!err && !table)
+			err = -EINVAL;
+		if (!err)
+			err = read_table(source, table, &ivars);
+	}
+	if (err)
+		return err;
+	*ret_table = table;
+	*ret_ivars = ivars;
+	return 0;
+}
