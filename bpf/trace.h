@@ -254,9 +254,9 @@ static __always_inline int trace_number(struct trace *trace, __u64 value, __u64 
 		return trace_fail(trace, RBPROF_E_TRACE_ID);
 	if (walk_read(words, sizeof(words), value))
 		return trace_fail(trace, RBPROF_E_TRACE_FAULT);
-	/* Larger than a Fixnum: one digit of 64 bits in the object itself. */
+	/* Larger than a Fixnum: two digits of 32 bits in the object itself. */
 	if ((words[0] & RUBY_T_MASK) != RUBY_T_BIGNUM || !(words[0] & TRACE_BIGNUM_SIGN) ||
-	    !(words[0] & TRACE_BIGNUM_EMBED) || (words[0] >> TRACE_BIGNUM_LENGTH & 7) != 1 ||
+	    !(words[0] & TRACE_BIGNUM_EMBED) || (words[0] >> TRACE_BIGNUM_LENGTH & 7) != 2 ||
 	    layout->rbignum__embed != 16)
 		return trace_fail(trace, RBPROF_E_TRACE_ID);
 	*ret_number = words[2];

@@ -459,6 +459,22 @@ module Rubies
     # it is the only child.
     def command(version, *options) = [SCRIPT, "--run", version, "--bind", SCRATCH, *options, "--", "ruby"]
 
+    # GEM_HOME of the gems that tests/gems has installed for that Ruby, or nil.
+    def gems(version)
+      @gems ||= {}
+      @gems[version] ||= [IO.popen([File.join(ROOT, "tests/gems"), "--path", version], err: File::NULL, &:read).chomp]
+      path, = @gems[version]
+      path unless path.empty?
+    end
+
+    # Like command(), with those gems; of 3.1 it is the machine's own.
+    def with_gems(version)
+      home = "GEM_HOME=#{gems(version)}"
+      return ["env", home, RUBY] if version == "3.1"
+
+      [SCRIPT, "--run", version, "--bind", SCRATCH, "--bind", gems(version), "--", "env", home, "ruby"]
+    end
+
     # The child of a process that has one.
     def child(pid)
       Clock.wait_until(PATIENCE, "the child of #{pid}") do

@@ -1,0 +1,83 @@
+# SPDX-License-Identifier: BSD-2-Clause
+# frozen_string_literal: true
+
+require "set"
+require_relative "helper"
+
+# Labels of traces: what the real gem of dd-trace-rb says of itself, on each Ruby, against every
+# sample that was taken of it.
+class TestTrace < E2E
+  HZ = 499
+  SECONDS = 3
+  # name => Ruby and version of the gem
+  RUNS = { "3.1" => %w[3.1 2.47.0], "2.7" => %w[2.7 2.47.0], "3.3" => %w[3.3 2.47.0], "3.4" => %w[3.4 2.47.0],
+           "old gem" => %w[3.1 2.10.0] }.freeze
+
+  once(:seen) do |run|
+    version, gem = RUNS.fetch(run)
+    Rubies.gems(version) || skip("no gems for ruby #{version}: tests/gems #{version}")
+    program = Program.new("trace_datadog.rb", SECONDS, ruby: Rubies.with_gems(version), env: { "GEM_VERSION" => gem })
+    profiler = Profiler.start("-p", program.pid, "-F", HZ, "--stats=json")
+    program.run
+    profiler.stop
+    program.finish
+    assert_code 0, profiler
+    { profiler: profiler, samples: profiler.profile.of(program.pid), truth: program.truth["methods"],
+      errors: profiler.stats_of(program.pid)["errors"] }
+  end
+
+  # pprof has ids as signed numbers.
+  def id(label) = label && (label & ((1 << 64) - 1)).to_s
+
+  def of(run, method) = seen(run)[:samples].select { |s| s.frame?(method) && !s.overhead? }
+
+  def labels_of(sample) = [id(sample.labels["local root span id"]), id(sample.labels["span id"])]
+
+  # Those whose labels are missing, and those that have another's.
+  def judge(run, method, truth)
+    roots, spans = truth.values_at("roots", "spans").map(&:to_set)
+    of(run, method).partition { |s| s.labels.key?("span id") }.then do |labelled, bare|
+      [bare, labelled.reject { |s| (r, i = labels_of(s)) && roots.include?(r) && spans.include?(i) }]
+    end
+  end
+
+  RUNS.each_key do |run|
+    name = run.tr(" .", "_")
+
+    define_method("test_#{name}_every_sample_has_the_ids_of_its_own_span") do
+      bare = {}
+      all = 0
+      seen(run)[:truth].each do |method, truth|
+        missing, wrong = judge(run, method, truth)
+        assert_empty wrong.map { |s| labels_of(s) }.first(3), "#{method} has another's ids (#{wrong.size})"
+        assert_operator of(run, method).size, :>, 0, "#{method} was not sampled"
+        bare[method] = ticks(missing)
+        all += ticks(of(run, method))
+      end
+      assert_operator bare.values.sum, :<=, [all * 0.001, 3].max, "ticks without ids, of #{all}: #{bare.reject { |_, n| n.zero? }}, #{seen(run)[:errors]}"
+    end
+
+    define_method("test_#{name}_without_a_trace_there_is_no_label") do
+      outside = of(run, "Object#work_outside")
+      assert_operator outside.size, :>, 0
+      assert_empty outside.flat_map { |s| s.labels.keys }.grep(/span|endpoint/)
+    end
+
+    define_method("test_#{name}_requests_have_their_endpoint") do
+      seen(run)[:truth].each do |method, truth|
+        endpoints = of(run, method).select { |s| s.labels.key?("span id") }
+                                   .map { |s| s.labels.values_at("trace endpoint", "endpoint source") }.uniq
+        assert_equal [[truth["endpoint"], truth["endpoint"] && "trace"]], endpoints, method
+      end
+    end
+
+    define_method("test_#{name}_waits_and_collections_have_labels_too") do
+      asleep = of(run, "Object#sleep_in_span").select(&:wait?)
+      assert_operator asleep.sum(&:wall), :>, 250_000_000, "asleep in a span"
+      assert_empty asleep.reject { |s| s.labels.key?("span id") }
+      gc = of(run, "Object#collect").select(&:gc?)
+      assert_operator gc.size, :>, 0
+      assert_empty gc.reject { |s| s.labels.key?("span id") }
+    end
+  end
+end
