@@ -106,6 +106,7 @@ static long trace_st_step(__u32 index, void *context)
 	const struct ruby_layout *layout = trace->layout;
 	__u64 entry[3];
 
+	(void)index;
 	if (trace->state->at >= trace->state->words[1])
 		return 1;
 	/* struct st_table_entry: hash, key, record */

@@ -17,13 +17,14 @@ class TestTrace < E2E
     version, gem = RUNS.fetch(run)
     Rubies.gems(version) || skip("no gems for ruby #{version}: tests/gems #{version}")
     program = Program.new("trace_datadog.rb", SECONDS, ruby: Rubies.with_gems(version), env: { "GEM_VERSION" => gem })
+    dump = JSON.parse(Profiler.run("dump", "-p", program.pid, "--json").out)["processes"].first
     profiler = Profiler.start("-p", program.pid, "-F", HZ, "--stats=json")
     program.run
     profiler.stop
     program.finish
     assert_code 0, profiler
     { profiler: profiler, samples: profiler.profile.of(program.pid), truth: program.truth["methods"],
-      errors: profiler.stats_of(program.pid)["errors"] }
+      dump: dump, errors: profiler.stats_of(program.pid)["errors"] }
   end
 
   # pprof has ids as signed numbers.
@@ -69,6 +70,15 @@ class TestTrace < E2E
                                    .map { |s| s.labels.values_at("trace endpoint", "endpoint source") }.uniq
         assert_equal [[truth["endpoint"], truth["endpoint"] && "trace"]], endpoints, method
       end
+    end
+
+    define_method("test_#{name}_dump_says_the_same") do
+      thread = seen(run)[:dump]["threads"].find { |t| t["stack"].any? { |f| f["name"] == "Object#sleep_all_along" } }
+      truth = seen(run)[:truth]["Object#sleep_all_along"]
+      assert_equal [*truth["roots"], *truth["spans"]], thread["labels"].values_at("local root span id", "span id").map(&:to_s)
+      assert_equal ["SleepController#long", "trace"], thread["labels"].values_at("trace endpoint", "endpoint source")
+      others = seen(run)[:dump]["threads"] - [thread]
+      assert_empty others.select { |t| t["labels"].key?("span id") }
     end
 
     define_method("test_#{name}_waits_and_collections_have_labels_too") do

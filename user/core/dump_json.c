@@ -82,6 +82,7 @@ static json_t *labels_json(const struct dump *dump, const struct dump_thread *th
 	    thread->owner != DUMP_NONE)
 		set(labels, "gvl holder",
 		    json_string(dump_thread__name(dump, &dump->threads[thread->owner])));
+	dump_trace__labels(dump, thread, labels);
 	snprintf(text, sizeof(text), "%s (%d)", dump->process.comm, dump->process.pid);
 	set(labels, "process", json_string(text));
 	set(labels, "pid", json_integer(dump->process.pid));

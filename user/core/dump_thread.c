@@ -8,6 +8,7 @@
 
 #include "../ruby/names.h"
 #include "../ruby/object.h"
+#include "../ruby/trace_read.h"
 #include "wait_state.h"
 
 #define TRIES	 6
@@ -20,6 +21,7 @@ struct reading {
 	struct wait wait;
 	struct kernel_wait kernel;
 	struct rbprof_gc_state gc;
+	struct trace_reading trace_before, trace_after;
 };
 
 static int read_state(const struct dump_source *source, const struct dump_thread *thread,
@@ -42,6 +44,8 @@ static int take_reading(const struct dump_source *source, const struct dump_thre
 	err = read_state(source, thread, &reading->before);
 	if (!err && thread->ruby.address)
 		err = names__gc_state(source->names, &reading->gc);
+	if (!err)
+		dump_trace__read(source, thread, &reading->trace_before);
 	if (!err && thread->ruby.address)
 		err = stack_copy__read(source->memory, source->layout, thread->ruby.address,
 				       source->max_frames, &reading->copy);
@@ -51,6 +55,8 @@ static int take_reading(const struct dump_source *source, const struct dump_thre
 	if (!err && thread->state.tid > 0)
 		kernel_wait__read(source->memory, pid, thread->state.tid, reading->before.letter,
 				  &reading->kernel);
+	if (!err)
+		dump_trace__read(source, thread, &reading->trace_after);
 	return err ? err : read_state(source, thread, &reading->after);
 }
 
@@ -159,6 +165,7 @@ static int keep_reading(const struct dump_source *source, const struct reading *
 	thread->state = reading->after;
 	thread->kernel = reading->kernel;
 	thread->wait = reading->wait;
+	dump_trace__keep(source, &reading->trace_before, &reading->trace_after, thread);
 	*ret_proved = true;
 	if (!thread->ruby.address)
 		return 0;
@@ -201,6 +208,7 @@ int dump_thread__read(const struct dump_source *source, struct dump_thread *thre
 	int tries, err;
 
 	thread->name = PROFILE_NONE;
+	thread->endpoint = PROFILE_NONE;
 	thread->owner = DUMP_NONE;
 	if (!thread->ruby.address) {
 		err = keep_native(source, thread);

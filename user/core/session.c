@@ -349,8 +349,9 @@ void session__poll(struct session *session)
 
 	/* Names first. */
 	programs__consume(session->programs);
-	session__read_waits(session);
+	/* Before waits: what is read once stays what it is. */
 	session__look_for_tracers(session);
+	session__read_waits(session);
 	read_sideband(session);
 	if (session->has_unproven)
 		prepare_names(session);

@@ -50,6 +50,10 @@ struct session_member {
 	UT_hash_handle hh;
 };
 
+struct trace_kinds;
+struct trace_reading;
+struct tracer_source;
+
 struct session {
 	const struct options *options;
 	struct programs *programs;
@@ -187,6 +191,18 @@ void session__end_gc(struct session *session, struct tracked_process *process);
 void session__look_for_tracers(struct session *session);
 void session__on_unknown(struct session *session, const struct rbprof_unknown *unknown);
 void session__on_endpoint(struct session *session, const struct rbprof_endpoint *event);
+/*
+ * What traces of the process are read through from outside, and the tracer; NULL: it has none that
+ * we know of.
+ */
+const struct rbprof_tracer *session__tracer(struct session *session,
+					    struct tracked_process *process,
+					    struct rbprof_tracer *ret_tracer,
+					    struct tracer_source *ret_source,
+					    struct trace_kinds **ret_kinds);
+/* Keeps the endpoint, and counts what was missing. */
+void session__on_trace_reading(struct tracked_process *process,
+			       const struct trace_reading *reading);
 /* The child, forked then, has what its parent had. */
 void session__fork_trace(struct session *session, const struct tracked_process *parent,
 			 struct tracked_process *child, uint64_t time_ns);

@@ -8,6 +8,7 @@
 #include <sys/utsname.h>
 
 #include "../ruby/gc_info.h"
+#include "../ruby/trace_read.h"
 #include "../util/utf8.h"
 #include "error_names.h"
 #include "version.h"
@@ -115,14 +116,11 @@ static void add_gc(struct labels *labels, const struct tracked_row *row)
 		add_text(labels, "gc thread", row->key.name);
 }
 
-static void add_hex(struct labels *labels, const char *key, const uint64_t *words, size_t count)
+static void add_hex(struct labels *labels, const char *key, const void *bytes, size_t count)
 {
-	const unsigned char *bytes = (const unsigned char *)words;
-	char text[2 * 16 + 1] = "";
-	size_t i;
+	char text[2 * 16 + 1];
 
-	for (i = 0; i < count * sizeof(*words); i++)
-		snprintf(text + 2 * i, 3, "%02x", bytes[i]);
+	trace_read__hex(bytes, count, text);
 	add_text(labels, key, profile__cstring(labels->profile, text));
 }
 
@@ -136,8 +134,8 @@ static void add_trace(struct labels *labels, const struct tracked_process *proce
 		add_number(labels, "local root span id", (int64_t)key->root);
 		add_number(labels, "span id", (int64_t)key->span);
 	} else if (key->trace_kind == RBPROF_TRACE_OTEL) {
-		add_hex(labels, "trace_id", key->trace, 2);
-		add_hex(labels, "span_id", &key->span, 1);
+		add_hex(labels, "trace_id", key->trace, sizeof(key->trace));
+		add_hex(labels, "span_id", &key->span, sizeof(key->span));
 	} else {
 		return;
 	}

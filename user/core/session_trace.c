@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "../ruby/symbols.h"
-#include "../ruby/tracer.h"
+#include "../ruby/trace_read.h"
 #include "../util/utf8.h"
 
 #define LOOK_NS	      100000000ULL   /* between two looks at how many names there are */
@@ -36,6 +36,7 @@ struct tracked_trace {
 	uint64_t look_ns, searched_ns, pause_ns;
 	struct learned *learned;
 	size_t learned_count;
+	struct trace_kinds kinds; /* for what is read from outside */
 	struct root *roots;
 };
 
@@ -55,6 +56,7 @@ void tracked_trace__close(struct tracked_trace *trace)
 	free(trace->learned);
 	trace->learned = NULL;
 	trace->learned_count = 0;
+	trace_kinds__free(&trace->kinds);
 }
 
 void tracked_trace__free(struct tracked_trace *trace)
@@ -270,6 +272,38 @@ static void keep_endpoint(struct tracked_process *process, uint64_t id, const ch
 		root->endpoint = strdup(endpoint);
 	}
 	HASH_ADD(hh, trace->roots, id, sizeof(root->id), root);
+}
+
+const struct rbprof_tracer *session__tracer(struct session *session,
+					    struct tracked_process *process,
+					    struct rbprof_tracer *ret_tracer,
+					    struct tracer_source *ret_source,
+					    struct trace_kinds **ret_kinds)
+{
+	struct rbprof_process entry;
+
+	if (session->options->no_trace || !process->trace ||
+	    programs__get_process(session->programs, process->found.pid, &entry) ||
+	    entry.serial != process->serial ||
+	    !(entry.tracer.datadog_key || entry.tracer.otel_key) ||
+	    !open_source(session, process, ret_source))
+		return NULL;
+	*ret_tracer = entry.tracer;
+	*ret_kinds = &process->trace->kinds;
+	return ret_tracer;
+}
+
+void session__on_trace_reading(struct tracked_process *process,
+			       const struct trace_reading *reading)
+{
+	char text[UTF8_LIMIT_NAME + 1];
+
+	if (reading->trace.error)
+		process->errors[reading->trace.error]++;
+	if (!reading->length)
+		return;
+	utf8__clean(reading->text, reading->length, text, UTF8_LIMIT_NAME);
+	keep_endpoint(process, reading->trace.root, text);
 }
 
 void session__on_endpoint(struct session *session, const struct rbprof_endpoint *event)

@@ -115,6 +115,11 @@ def sleep_in_span
 end
 
 
+# Since before the recording, until it is over.
+def sleep_all_along
+  sleep
+end
+
 def collect
   limit = now + 0.2
   GC.start while now < limit
@@ -183,11 +188,15 @@ def configured_again
   traced("anew", :work_anew)
 end
 
+$asleep = Thread.new { traced("asleep", :sleep_all_along, "SleepController#long", type: "web", resource: "SleepController#long") }
+Thread.pass until $asleep.stop?
+kept = $truth.dup
 $stdout.puts("ready")
 $stdout.flush
 $stdin.gets
 traced("warm", :work_warm)
 $truth.clear
+$truth.merge!(kept)
 switch_spans
 kinds
 distributed
