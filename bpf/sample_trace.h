@@ -4,7 +4,8 @@
 #define RBPROF_BPF_SAMPLE_TRACE_H
 
 #define TRACE_ASK_PAUSE_NS	20000000   /* until a thread asks for the same kind again */
-#define TRACE_ENDPOINT_PAUSE_NS 1000000000 /* until an endpoint that did not change is told again */
+#define TRACE_ENDPOINT_PAUSE_NS 1000000000 /* until an endpoint that did not change is told again \
+					    */
 
 /* Tells of an object of a kind that is not known. */
 static __always_inline void trace_send_unknown(const struct rbprof_process *process,

@@ -78,6 +78,7 @@
 	F(iv_index_entry__index) F(const_entry__value) \
 	F(symbols__last_id) F(symbols__ids) \
 	F(shape_tree__shape_list) F(vm__shape_list) \
+	F(shape_tree__next_shape_id) F(vm__next_shape_id) \
 	F(shape__edge_name) F(shape__next_iv_index) F(shape__type) F(shape__parent_id) \
 	F(shape__sizeof) \
 	/* garbage collector */ \

@@ -55,6 +55,7 @@ class TestTrace < E2E
         bare[method] = ticks(missing)
         all += ticks(of(run, method))
       end
+      puts "#{run}: #{bare.values.sum} of #{all} #{seen(run)[:errors]}" if ENV["VERBOSE"]
       assert_operator bare.values.sum, :<=, [all * 0.001, 3].max, "ticks without ids, of #{all}: #{bare.reject { |_, n| n.zero? }}, #{seen(run)[:errors]}"
     end
 

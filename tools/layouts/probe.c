@@ -369,12 +369,18 @@ static void print_tables(void)
 	P(symbols__ids, offsetof(struct layout_symbols, ids));
 #if RELEASE >= 303
 	P(shape_tree__shape_list, offsetof(rb_shape_tree_t, shape_list));
+	P(shape_tree__next_shape_id, offsetof(rb_shape_tree_t, next_shape_id));
+	P(vm__next_shape_id, NONE);
 	P(vm__shape_list, NONE);
 #elif RELEASE == 302
 	P(shape_tree__shape_list, NONE);
+	P(shape_tree__next_shape_id, NONE);
+	P(vm__next_shape_id, VM(next_shape_id));
 	P(vm__shape_list, VM(shape_list));
 #else
 	P(shape_tree__shape_list, NONE);
+	P(shape_tree__next_shape_id, NONE);
+	P(vm__next_shape_id, NONE);
 	P(vm__shape_list, NONE);
 #endif
 #if RELEASE >= 302

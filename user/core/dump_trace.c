@@ -13,6 +13,7 @@ struct dump_trace {
 	struct symbols *symbols;
 	struct rbprof_tracer tracer;
 	struct trace_kinds kinds;
+	uint64_t ivar_ids[RBPROF_IVAR_COUNT];
 };
 
 struct dump_trace *dump_trace__open(const struct dump_source *source)
@@ -36,6 +37,7 @@ struct dump_trace *dump_trace__open(const struct dump_source *source)
 		.vm_ptr_address = ruby_process__vm_ptr(process),
 		.symbols_address = ruby_process__symbols(process),
 		.shapes_address = ruby_process__shapes(process),
+		.ivar_ids = trace->ivar_ids,
 	};
 	if (!tracer__find(&trace->source, &trace->tracer) &&
 	    (trace->tracer.datadog_key || trace->tracer.otel_key))

@@ -14,6 +14,7 @@
 #define MIN_SEARCH_NS 1000000000ULL  /* between two searches while nothing hints at a tracer */
 #define MAX_SEARCH_NS 30000000000ULL /* ... after many in vain */
 #define ASKED_NS      20000000ULL    /* between two searches that the kernel side asks for */
+#define SHAPES_NS     20000000ULL    /* between two looks at all shapes */
 #define MAX_ROOTS     16384
 #define MAX_LEARNED   4096
 
@@ -33,7 +34,10 @@ struct root {
 struct tracked_trace {
 	struct symbols *symbols;
 	uint32_t id_count;
-	uint64_t look_ns, searched_ns, pause_ns;
+	uint64_t look_ns, searched_ns, pause_ns, shapes_ns;
+	uint32_t shape_count, ids_met;
+	bool has_tracer;
+	uint64_t ivar_ids[RBPROF_IVAR_COUNT];
 	struct learned *learned;
 	size_t learned_count;
 	struct trace_kinds kinds; /* for what is read from outside */
@@ -87,8 +91,9 @@ static bool open_source(struct session *session, struct tracked_process *process
 	layout = &process->found.runtime->layout;
 	if (!tracer__supported(layout))
 		return false;
-	if (!trace->symbols && symbols__new(process->memory, layout,
-					    ruby_process__symbols(&process->found), &trace->symbols))
+	if (!trace->symbols &&
+	    symbols__new(process->memory, layout, ruby_process__symbols(&process->found),
+			 &trace->symbols))
 		return false;
 	*ret_source = (struct tracer_source){
 		.memory = process->memory,
@@ -97,6 +102,7 @@ static bool open_source(struct session *session, struct tracked_process *process
 		.vm_ptr_address = ruby_process__vm_ptr(&process->found),
 		.symbols_address = ruby_process__symbols(&process->found),
 		.shapes_address = ruby_process__shapes(&process->found),
+		.ivar_ids = trace->ivar_ids,
 	};
 	return true;
 }
@@ -125,6 +131,55 @@ static void tell(struct session *session, struct tracked_process *process,
 		programs__change_process(session->programs, pid, &entry);
 }
 
+struct learning {
+	struct session *session;
+	struct tracked_process *process;
+};
+
+static void keep_learned(struct tracked_trace *trace, const struct rbprof_ivars_key *key,
+			 const struct rbprof_ivars *ivars)
+{
+	struct learned *learned;
+
+	if (trace->learned_count >= MAX_LEARNED)
+		return;
+	learned = reallocarray(trace->learned, trace->learned_count + 1, sizeof(*learned));
+	if (!learned)
+		return;
+	trace->learned = learned;
+	learned[trace->learned_count++] = (struct learned){ *key, *ivars, session__now_ns() };
+}
+
+static void learn(uint64_t table, const struct rbprof_ivars *ivars, void *context)
+{
+	const struct learning *learning = context;
+	const struct rbprof_ivars_key key = { learning->process->serial, table };
+
+	if (!programs__set_ivars(learning->session->programs, &key, ivars))
+		keep_learned(learning->process->trace, &key, ivars);
+}
+
+/* All that may be met soon, if the process has a tracer. */
+static void learn_shapes(struct session *session, struct tracked_process *process,
+			 const struct tracer_source *source, uint64_t now)
+{
+	struct learning learning = { session, process };
+	struct tracked_trace *trace = process->trace;
+
+	uint32_t i, met = 0;
+
+	for (i = 0; i < RBPROF_IVAR_COUNT; i++)
+		met += trace->ivar_ids[i] != 0;
+	/* With more names there is more to find in those that were looked at. */
+	if (met != trace->ids_met)
+		trace->shape_count = 0;
+	else if (now - trace->shapes_ns < SHAPES_NS)
+		return;
+	trace->ids_met = met;
+	trace->shapes_ns = now;
+	tracer__shapes(source, &trace->shape_count, learn, &learning);
+}
+
 static void search(struct session *session, struct tracked_process *process,
 		   const struct tracer_source *source, uint64_t now)
 {
@@ -132,8 +187,12 @@ static void search(struct session *session, struct tracked_process *process,
 	struct rbprof_tracer tracer;
 
 	trace->searched_ns = now;
-	if (!tracer__find(source, &tracer))
-		tell(session, process, &tracer);
+	if (tracer__find(source, &tracer))
+		return;
+	trace->has_tracer |= tracer.datadog_key || tracer.otel_key;
+	if (trace->has_tracer)
+		learn_shapes(session, process, source, now);
+	tell(session, process, &tracer);
 }
 
 /* A tracer uses a name that nobody used before: where none came, there is no new one. */
@@ -148,6 +207,8 @@ static void look(struct session *session, struct tracked_process *process, uint6
 	trace->look_ns = now + LOOK_NS;
 	if (!open_source(session, process, &source) || tracer__id_count(&source, &count))
 		return;
+	if (trace->has_tracer)
+		learn_shapes(session, process, &source, now);
 	if (count != trace->id_count) {
 		trace->pause_ns = MIN_SEARCH_NS;
 	} else if (now - trace->searched_ns < trace->pause_ns) {
@@ -175,37 +236,20 @@ void session__look_for_tracers(struct session *session)
 
 /* ---- kinds of objects ---- */
 
-static void keep_learned(struct tracked_trace *trace, const struct rbprof_ivars_key *key,
-			 const struct rbprof_ivars *ivars)
-{
-	struct learned *learned;
-
-	if (trace->learned_count >= MAX_LEARNED)
-		return;
-	learned = reallocarray(trace->learned, trace->learned_count + 1, sizeof(*learned));
-	if (!learned)
-		return;
-	trace->learned = learned;
-	learned[trace->learned_count++] = (struct learned){ *key, *ivars, session__now_ns() };
-}
-
 void session__on_unknown(struct session *session, const struct rbprof_unknown *unknown)
 {
 	struct tracked_process *process = session__find(session, unknown->event.serial);
 	const uint64_t now = session__now_ns();
-	struct rbprof_ivars_key key = { 0 };
+	struct learning learning = { session, process };
 	struct tracer_source source;
 	struct rbprof_ivars ivars;
 	uint64_t table;
 
 	if (!process || !open_source(session, process, &source))
 		return;
-	if (!tracer__ivars(&source, unknown->object, &table, &ivars)) {
-		key.serial = process->serial;
-		key.table = table;
-		if (!programs__set_ivars(session->programs, &key, &ivars))
-			keep_learned(process->trace, &key, &ivars);
-	}
+	if (!tracer__ivars(&source, unknown->object, &table, &ivars))
+		learn(table, &ivars, &learning);
+	learn_shapes(session, process, &source, now);
 	/* What was the context's class has moved, or is another's. */
 	if (!unknown->table && now - process->trace->searched_ns >= ASKED_NS)
 		search(session, process, &source, now);
@@ -232,8 +276,7 @@ void session__fork_trace(struct session *session, const struct tracked_process *
 			keep_learned(trace, &key, &from->learned[i].ivars);
 		/* It was known before the fork, so it is for a fork of the fork. */
 		if (trace->learned_count)
-			trace->learned[trace->learned_count - 1].time_ns =
-				from->learned[i].time_ns;
+			trace->learned[trace->learned_count - 1].time_ns = from->learned[i].time_ns;
 	}
 }
 
@@ -293,8 +336,7 @@ const struct rbprof_tracer *session__tracer(struct session *session,
 	return ret_tracer;
 }
 
-void session__on_trace_reading(struct tracked_process *process,
-			       const struct trace_reading *reading)
+void session__on_trace_reading(struct tracked_process *process, const struct trace_reading *reading)
 {
 	char text[UTF8_LIMIT_NAME + 1];
 

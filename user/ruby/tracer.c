@@ -8,10 +8,11 @@
 #include "class.h"
 #include "threads.h"
 
-#define MAX_LOCALS  1024 /* fiber-locals of one fiber */
-#define MAX_CLASSES 64	 /* of their values, remembered in one search */
-#define MAX_IVARS   255
-#define MAX_SHAPES  1024
+#define MAX_LOCALS     1024 /* fiber-locals of one fiber */
+#define MAX_CLASSES    64   /* of their values, remembered in one search */
+#define MAX_IVARS      255
+#define MAX_SHAPES     1024 /* from one to the root */
+#define MAX_ALL_SHAPES (1u << 17)
 
 /* shape.h: enum shape_type, INVALID_SHAPE_ID */
 #define SHAPE_ROOT 0
@@ -40,11 +41,11 @@ static bool has_st_locals(const struct ruby_layout *layout)
 bool tracer__supported(const struct ruby_layout *layout)
 {
 	/* Tables are read head first, in one go. */
-	const bool has_locals = has_st_locals(layout)
-					? layout->st_entry__key == 8 && layout->st_entry__record == 16
-					: !layout->id_table__capa && layout->id_table__num == 4 &&
-						  layout->id_table__items == 16 &&
-						  !layout->id_item__key && layout->id_item__val == 8;
+	const bool has_locals =
+		has_st_locals(layout) ? layout->st_entry__key == 8 && layout->st_entry__record == 16
+				      : !layout->id_table__capa && layout->id_table__num == 4 &&
+						layout->id_table__items == 16 &&
+						!layout->id_item__key && layout->id_item__val == 8;
 
 	return has_locals && layout->ec__local_storage != RUBY_NO_FIELD &&
 	       layout->rbignum__embed == 16 &&
@@ -160,8 +161,8 @@ static int list_st_locals(const struct tracer_source *source, uint64_t table, st
 			  size_t *ret_count)
 {
 	uint64_t head[3], entries[3 * MAX_LOCALS], i, count = 0;
-	int err = memory__read(source->memory, table + source->layout->st_table__entries_start, head,
-			       sizeof(head));
+	int err = memory__read(source->memory, table + source->layout->st_table__entries_start,
+			       head, sizeof(head));
 
 	if (err)
 		return err;
@@ -191,7 +192,8 @@ static int list_id_locals(const struct tracer_source *source, uint64_t table, st
 		err = memory__read(source->memory, head[2], items, capacity * 16);
 	for (i = 0; !err && i < capacity; i++) {
 		if ((uint32_t)items[2 * i])
-			locals[count++] = (struct local){ (uint32_t)items[2 * i], items[2 * i + 1] };
+			locals[count++] =
+				(struct local){ (uint32_t)items[2 * i], items[2 * i + 1] };
 	}
 	*ret_count = count;
 	return err;
@@ -250,8 +252,10 @@ static void note_ivar(const struct tracer_source *source, uint64_t id, uint64_t 
 		return;
 	for (i = 0; i < RBPROF_IVAR_COUNT; i++) {
 		if (name.length == strlen(ivar_names[i]) &&
-		    !memcmp(name.bytes, ivar_names[i], name.length))
+		    !memcmp(name.bytes, ivar_names[i], name.length)) {
 			ivars->index[i] = (uint8_t)index;
+			source->ivar_ids[i] = id;
+		}
 	}
 }
 
@@ -305,24 +309,28 @@ static int table_of(const struct tracer_source *source, const uint64_t *head, ui
 				      ret_table);
 }
 
-/* 3.2 and later: where the list of all shapes is. */
-static int shape_list(const struct tracer_source *source, uint64_t *ret_list)
+/* 3.2 and later: where the list of all shapes is, and how many there are. */
+static int shape_list(const struct tracer_source *source, uint64_t *ret_list, uint32_t *ret_count)
 {
 	const struct ruby_layout *layout = source->layout;
+	const bool is_vms = layout->vm__shape_list != RUBY_NO_FIELD;
 	uint64_t from;
 	int err;
 
-	if (layout->vm__shape_list != RUBY_NO_FIELD) {
-		err = memory__read_u64(source->memory, source->vm_ptr_address, &from);
-		return err ? err
-			   : memory__read_u64(source->memory, from + layout->vm__shape_list,
-					      ret_list);
-	}
-	if (!source->shapes_address)
+	if (!is_vms && !source->shapes_address)
 		return -ENOTSUP;
-	err = memory__read_u64(source->memory, source->shapes_address, &from);
+	err = memory__read_u64(source->memory,
+			       is_vms ? source->vm_ptr_address : source->shapes_address, &from);
+	if (!err)
+		err = memory__read_u32(source->memory,
+				       from + (is_vms ? layout->vm__next_shape_id
+						      : layout->shape_tree__next_shape_id),
+				       ret_count);
 	return err ? err
-		   : memory__read_u64(source->memory, from + layout->shape_tree__shape_list, ret_list);
+		   : memory__read_u64(source->memory,
+				      from + (is_vms ? layout->vm__shape_list
+						     : layout->shape_tree__shape_list),
+				      ret_list);
 }
 
 /* From the shape towards the root: each edge is a variable, with its number (shape.h). */
@@ -330,9 +338,9 @@ static int read_shapes(const struct tracer_source *source, uint64_t id, struct r
 {
 	const struct ruby_layout *layout = source->layout;
 	uint64_t list, edge;
-	uint32_t next, parent;
+	uint32_t next, parent, count;
 	uint8_t type;
-	int i, err = shape_list(source, &list);
+	int i, err = shape_list(source, &list, &count);
 
 	if (layout->shape_too_complex_bit != RUBY_NO_FIELD &&
 	    id >> layout->shape_too_complex_bit & 1)
@@ -395,4 +403,84 @@ int tracer__ivars(const struct tracer_source *source, uint64_t object, uint64_t 
 	*ret_table = table;
 	*ret_ivars = ivars;
 	return 0;
+}
+
+/* Whether objects with these variables may be of a tracer's. */
+static bool is_wanted(const struct rbprof_ivars *ivars)
+{
+	const uint8_t *index = ivars->index;
+#define HAS(ivar) (index[RBPROF_IVAR_##ivar] != RBPROF_IVAR_NONE)
+	return HAS(ACTIVE_TRACE) || HAS(ROOT_SPAN) || HAS(DATADOG_TRACE) || HAS(ENTRIES) ||
+	       (HAS(ID) && HAS(RESOURCE) && HAS(TYPE)) || (HAS(CONTEXT) && HAS(KIND)) ||
+	       (HAS(TRACE_ID) && HAS(SPAN_ID));
+#undef HAS
+}
+
+/* A shape has what its parent has, and one thing more; only variables whose ids are known. */
+static void add_shape(const struct tracer_source *source, const unsigned char *shape, uint32_t at,
+		      struct rbprof_ivars *all)
+{
+	const struct ruby_layout *layout = source->layout;
+	uint32_t parent;
+	uint64_t edge;
+	int i;
+
+	memcpy(&parent, shape + layout->shape__parent_id, sizeof(parent));
+	memcpy(&edge, shape + layout->shape__edge_name, sizeof(edge));
+	if (parent < at)
+		all[at] = all[parent];
+	else
+		memset(all[at].index, RBPROF_IVAR_NONE, sizeof(all[at].index));
+	for (i = 0; i < RBPROF_IVAR_COUNT && shape[layout->shape__type] == SHAPE_IVAR; i++) {
+		if (edge && source->ivar_ids[i] == edge)
+			all[at].index[i] = 0;
+	}
+}
+
+static void tell_shape(const struct tracer_source *source, uint32_t id,
+		       void (*each)(uint64_t table, const struct rbprof_ivars *ivars,
+				    void *context),
+		       void *context)
+{
+	struct rbprof_ivars ivars = { .known = 0 };
+
+	memset(ivars.index, RBPROF_IVAR_NONE, sizeof(ivars.index));
+	if (!read_shapes(source, id, &ivars))
+		each(id, &ivars, context);
+}
+
+int tracer__shapes(const struct tracer_source *source, uint32_t *known,
+		   void (*each)(uint64_t table, const struct rbprof_ivars *ivars, void *context),
+		   void *context)
+{
+	const struct ruby_layout *layout = source->layout;
+	struct rbprof_ivars *all = NULL;
+	unsigned char *shapes = NULL;
+	uint32_t count, i;
+	uint64_t list;
+	int err;
+
+	/* In 4.0 an id has more than the shape's number. */
+	if (!has_shapes(layout) || layout->shape_id_bits < 32)
+		return 0;
+	err = shape_list(source, &list, &count);
+	if (err || count == *known)
+		return err;
+	if (count > MAX_ALL_SHAPES || layout->shape__parent_id + 4 > layout->shape__sizeof)
+		return -E2BIG;
+	all = calloc(count, sizeof(*all));
+	shapes = calloc(count, layout->shape__sizeof);
+	err = all && shapes ? memory__read(source->memory, list, shapes,
+					   (size_t)count * layout->shape__sizeof)
+			    : -ENOMEM;
+	for (i = 0; !err && i < count; i++) {
+		add_shape(source, shapes + (size_t)i * layout->shape__sizeof, i, all);
+		if (i >= *known && is_wanted(&all[i]))
+			tell_shape(source, i, each, context);
+	}
+	if (!err)
+		*known = count;
+	free(all);
+	free(shapes);
+	return err;
 }

@@ -22,6 +22,8 @@ struct tracer_source {
 	uint64_t vm_ptr_address;
 	uint64_t symbols_address; /* of ruby_global_symbols */
 	uint64_t shapes_address;  /* of the pointer to the tree of shapes, 3.3 and later */
+	/* Ids of RBPROF_IVARS as they are met, 0: not yet; RBPROF_IVAR_COUNT of them. */
+	uint64_t *ivar_ids;
 };
 
 /* Whether objects of the release can be read as the walker reads them. */
@@ -45,5 +47,15 @@ int tracer__find(const struct tracer_source *source, struct rbprof_tracer *ret_t
  */
 int tracer__ivars(const struct tracer_source *source, uint64_t object, uint64_t *ret_table,
 		  struct rbprof_ivars *ret_ivars);
+
+/*
+ * The same for all shapes that objects of tracers may have, by the ids met so far, of those that
+ * are new since there were *known of them, which becomes how many there are. Up to 3.1 there are no
+ * shapes. 0, -E2BIG: there
+ * are too many; -ENOMEM, -errno.
+ */
+int tracer__shapes(const struct tracer_source *source, uint32_t *known,
+		   void (*each)(uint64_t table, const struct rbprof_ivars *ivars, void *context),
+		   void *context);
 
 #endif
