@@ -120,6 +120,7 @@ int on_tick(struct bpf_perf_event_data *ctx)
 		state->ec_slot = 0;
 	}
 	sample_stack(process, state, scratch, c, thread_pointer);
+	sample_trace(process, state, scratch, c);
 	gc_tick(state, &scratch->sample, c);
 	scratch->sample.gc_untold_ns = c ? c->gc.cpu_ns : 0;
 	send_sample(task, scratch, state, process->serial, used, now, c);

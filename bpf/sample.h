@@ -111,11 +111,6 @@ static __noinline u32 sample_thread(const struct ruby_layout *layout, u64 thread
 	return pthread == thread_pointer ? RBPROF_OK : RBPROF_E_EC_OF_OTHER_THREAD;
 }
 
-static __always_inline bool has_tracer(const struct rbprof_process *process)
-{
-	return process->tracer.datadog_key || process->tracer.otel_key;
-}
-
 /*
  * Fills everything of the sample but its event and clock. A function that the verifier looks at
  * on its own: looked at in its place, each way out of it is followed through all that comes after.
@@ -149,6 +144,7 @@ __noinline int sample_stack(const struct rbprof_process *process, struct thread_
 	sample->stack_hash = 0;
 	sample->trace.kind = RBPROF_TRACE_NONE;
 	sample->trace.error = RBPROF_OK;
+	scratch->trace.has_ec = 0;
 	runtime = bpf_map_lookup_elem(&runtimes, &index);
 	if (!runtime || process->ec_source == RBPROF_EC_NONE)
 		goto no_ec;
@@ -181,10 +177,9 @@ __noinline int sample_stack(const struct rbprof_process *process, struct thread_
 		goto no_ec;
 	sample_gc(process, layout, state, &sample->gc, c);
 	sample_collector(layout, state, sample);
-	if (has_tracer(process)) {
-		scratch->trace.local_storage = walk_word(&walk, layout->ec__local_storage);
-		sample_trace(process, state, scratch, c);
-	}
+	scratch->trace.local_storage = walk_word(&walk, layout->ec__local_storage);
+	scratch->trace.fiber = walk_word(&walk, layout->ec__fiber_ptr);
+	scratch->trace.has_ec = 1;
 	scratch->walk.process = process->serial;
 	scratch->walk.epoch = rbprof_gc_epoch(&sample->gc);
 	if (!scratch->walk.max_frames)

@@ -3,9 +3,10 @@
 #ifndef RBPROF_BPF_SAMPLE_TRACE_H
 #define RBPROF_BPF_SAMPLE_TRACE_H
 
-#define TRACE_ASK_PAUSE_NS	20000000   /* until a thread asks for the same kind again */
-#define TRACE_ENDPOINT_PAUSE_NS 1000000000 /* until an endpoint that did not change is told again \
-					    */
+#define TRACE_ASK_PAUSE_NS 20000000 /* until a thread asks for the same kind again */
+#define TRACE_ENDPOINT_PAUSE_NS                                           \
+	1000000000 /* until an endpoint that did not change is told again \
+		    */
 
 /* Tells of an object of a kind that is not known. */
 static __always_inline void trace_send_unknown(const struct rbprof_process *process,
@@ -70,30 +71,59 @@ static __always_inline void trace_send_endpoint(const struct rbprof_process *pro
 }
 
 /*
- * Fills the sample's trace from scratch->trace.local_storage. The verifier looks at it on its own,
- * as at sample_stack().
+ * Fills scratch->trace from what it has of the execution context. The verifier looks at it on its
+ * own, as at sample_stack(); it is called beside that, since stacks of programs add up.
  */
-__noinline int sample_trace(const struct rbprof_process *process, struct thread_state *thread,
-			    struct scratch *scratch, struct rbprof_counters *c)
+__noinline int sample_datadog(const struct rbprof_process *process, struct scratch *scratch)
 {
 	struct trace trace = {};
-	struct trace_state *state;
 	struct rbprof_runtime *runtime;
 	u32 index;
 
-	if (!process || !thread || !scratch)
+	if (!process || !scratch)
 		return 0;
 	index = process->runtime;
 	runtime = bpf_map_lookup_elem(&runtimes, &index);
 	if (!runtime)
 		return 0;
-	state = &scratch->trace;
 	trace.layout = &runtime->layout;
 	trace.tracer = &process->tracer;
-	trace.state = state;
-	state->serial = process->serial;
-	state->wants_endpoint = !!(config.flags & RBPROF_COLLECT_ENDPOINT);
-	trace_find(&trace);
+	trace.state = &scratch->trace;
+	trace.state->serial = process->serial;
+	trace.state->wants_endpoint = !!(config.flags & RBPROF_COLLECT_ENDPOINT);
+	trace_find_datadog(&trace);
+	return 0;
+}
+
+/* The same for OpenTelemetry, after it. */
+__noinline int sample_otel(const struct rbprof_process *process, struct scratch *scratch)
+{
+	struct trace trace = {};
+	struct rbprof_runtime *runtime;
+	u32 index;
+
+	if (!process || !scratch)
+		return 0;
+	index = process->runtime;
+	runtime = bpf_map_lookup_elem(&runtimes, &index);
+	if (!runtime)
+		return 0;
+	trace.layout = &runtime->layout;
+	trace.tracer = &process->tracer;
+	trace.state = &scratch->trace;
+	trace_find_otel(&trace);
+	return 0;
+}
+
+/* What was found goes with the sample; user space is told the rest. */
+__noinline int trace_tell(const struct rbprof_process *process, struct thread_state *thread,
+			  struct scratch *scratch, struct rbprof_counters *c)
+{
+	const struct trace_state *state;
+
+	if (!process || !thread || !scratch)
+		return 0;
+	state = &scratch->trace;
 	__builtin_memcpy(&scratch->sample.trace, &state->trace, sizeof(state->trace));
 	count_error(c, state->trace.error);
 	if (state->unknown)
@@ -101,6 +131,22 @@ __noinline int sample_trace(const struct rbprof_process *process, struct thread_
 	if (state->resource && state->trace.kind)
 		trace_send_endpoint(process, thread, state, c);
 	return 0;
+}
+
+/* The trace of a sample whose stack has just been taken; nothing for processes without a tracer. */
+static __always_inline void sample_trace(const struct rbprof_process *process,
+					 struct thread_state *thread, struct scratch *scratch,
+					 struct rbprof_counters *c)
+{
+	const struct rbprof_tracer *tracer = &process->tracer;
+	bool has_otel = tracer->otel_key || tracer->generic_ivars;
+
+	if ((!tracer->datadog_key && !has_otel) || !scratch->trace.has_ec)
+		return;
+	sample_datadog(process, scratch);
+	if (has_otel)
+		sample_otel(process, scratch);
+	trace_tell(process, thread, scratch, c);
 }
 
 #endif

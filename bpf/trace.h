@@ -26,8 +26,18 @@
 struct trace_state {
 	__u64 serial; /* of the process image; set by the caller, as the next and wants_endpoint */
 	__u64 local_storage; /* of the execution context */
+	__u64 fiber;	     /* rb_fiber_t */
 	__u64 words[TRACE_WORDS];
 	__u64 at, probe, key; /* of a search */
+	/* The stack of contexts that is looked through, and the span at its end. */
+	__u64 contexts, context_count;
+	__u64 root_name, root_kind;
+	__u64 other_span, other_trace[2];
+	__u64 found;
+	/* Of the object that was opened last: where its variables are, and up to 3.1 how many. */
+	__u64 object, object_table, object_values;
+	__u32 object_room;
+	__u32 bin_shift;
 	struct rbprof_trace trace;
 	/* What the endpoint is made of; resource 0: there is none. */
 	__u64 resource;
@@ -38,6 +48,10 @@ struct trace_state {
 	__u32 wants_endpoint;
 	/* An object of a kind that is not known. */
 	__u64 unknown, unknown_table;
+	/* What is read on the way: here, since a program's stack is small. */
+	struct rbprof_ivars_key kind;
+	__u64 value, digits[3], pair[3];
+	__u32 has_ec, reserved;
 };
 
 struct trace {
@@ -46,12 +60,8 @@ struct trace {
 	struct trace_state *state;
 };
 
-/* An object with instance variables, its first words in state->words. */
+/* The object that was opened last: what else is known of it lies in the state. */
 struct trace_object {
-	__u64 address;
-	__u64 values; /* where they are */
-	__u32 room;   /* how many, up to 3.1 */
-	__u64 table;
 	const struct rbprof_ivars *ivars;
 };
 
@@ -81,10 +91,10 @@ static long trace_id_step(__u32 index, void *context)
 {
 	struct trace *trace = context;
 	const struct ruby_layout *layout = trace->layout;
-	__u64 item[2];
+	__u64 *item = trace->state->pair;
 
 	/* id_item: key and whether others follow, then the value. */
-	if (walk_read(item, sizeof(item),
+	if (walk_read(item, 16,
 		      trace->state->words[2] + trace->state->at * layout->id_item__sizeof)) {
 		trace_fail(trace, RBPROF_E_TRACE_FAULT);
 		return 1;
@@ -104,13 +114,13 @@ static long trace_st_step(__u32 index, void *context)
 {
 	struct trace *trace = context;
 	const struct ruby_layout *layout = trace->layout;
-	__u64 entry[3];
+	__u64 *entry = trace->state->pair;
 
 	(void)index;
 	if (trace->state->at >= trace->state->words[1])
 		return 1;
 	/* struct st_table_entry: hash, key, record */
-	if (walk_read(entry, sizeof(entry),
+	if (walk_read(entry, 24,
 		      trace->state->words[2] + trace->state->at * layout->st_entry__sizeof)) {
 		trace_fail(trace, RBPROF_E_TRACE_FAULT);
 		return 1;
@@ -168,25 +178,25 @@ static __always_inline int trace_ask(struct trace *trace, __u64 object, __u64 ta
 static __always_inline __u64 trace_table(struct trace *trace, __u64 flags)
 {
 	const struct ruby_layout *layout = trace->layout;
-	__u64 table = 0;
+	__u64 *table = &trace->state->value;
 
 	if (layout->robject__numiv == RUBY_NO_FIELD)
 		return flags >> 32;
 	if (!(flags >> layout->robject_embed_bit & 1))
 		return trace_word(trace, layout->robject__iv_index_tbl);
 	/* An object with few of them has the table in its class's extension. */
-	if (walk_read(&table, sizeof(table),
+	if (walk_read(table, 8,
 		      trace_word(trace, layout->rbasic__klass) + layout->rclass__classext_ptr) ||
-	    walk_read(&table, sizeof(table), table + layout->classext__iv_index_tbl))
+	    walk_read(table, 8, *table + layout->classext__iv_index_tbl))
 		return 0;
-	return table;
+	return *table;
 }
 
 /* Opens an object that has instance variables. Negative: state->trace.error says why. */
 static __always_inline int trace_open(struct trace *trace, __u64 value, struct trace_object *object)
 {
 	const struct ruby_layout *layout = trace->layout;
-	struct rbprof_ivars_key key = { .serial = trace->state->serial };
+	struct rbprof_ivars_key *key = &trace->state->kind;
 	__u64 flags;
 
 	if (!trace_is_heap(trace, value) ||
@@ -195,20 +205,21 @@ static __always_inline int trace_open(struct trace *trace, __u64 value, struct t
 	flags = trace_word(trace, layout->rbasic__flags);
 	if ((flags & RUBY_T_MASK) != RUBY_T_OBJECT)
 		return trace_fail(trace, RBPROF_E_TRACE_FAULT);
-	key.table = trace_table(trace, flags);
-	object->address = value;
-	object->table = key.table;
-	object->ivars = trace_ivars(&key);
+	key->serial = trace->state->serial;
+	key->table = trace_table(trace, flags);
+	trace->state->object = value;
+	trace->state->object_table = key->table;
+	object->ivars = trace_ivars(key);
 	if (!object->ivars)
-		return trace_ask(trace, value, key.table);
+		return trace_ask(trace, value, key->table);
 	if (object->ivars->is_complex)
 		return trace_fail(trace, RBPROF_E_TRACE_COMPLEX);
 	if ((flags >> layout->robject_embed_bit & 1) == layout->robject_embed_bit_means) {
-		object->values = value + layout->robject__embed;
-		object->room = TRACE_INLINE_IVARS;
+		trace->state->object_values = value + layout->robject__embed;
+		trace->state->object_room = TRACE_INLINE_IVARS;
 	} else {
-		object->values = trace_word(trace, layout->robject__ivptr);
-		object->room = (__u32)trace_word(trace, layout->robject__numiv);
+		trace->state->object_values = trace_word(trace, layout->robject__ivptr);
+		trace->state->object_room = (__u32)trace_word(trace, layout->robject__numiv);
 	}
 	return 0;
 }
@@ -218,26 +229,27 @@ static __always_inline int trace_ivar(struct trace *trace, const struct trace_ob
 				      enum rbprof_ivar ivar, __u64 *ret_value)
 {
 	const struct ruby_layout *layout = trace->layout;
+	struct trace_state *state = trace->state;
 	__u32 index = object->ivars->index[ivar];
-	__u64 known = 0;
 
 	*ret_value = layout->qnil;
 	if (index == RBPROF_IVAR_NONE) {
 		if (layout->robject__numiv == RUBY_NO_FIELD)
 			return 0;
 		/* The table of a class grows. */
-		if (walk_read(&known, sizeof(known), object->table + layout->st_table__num_entries))
+		if (walk_read(&state->value, 8,
+			      state->object_table + layout->st_table__num_entries))
 			return trace_fail(trace, RBPROF_E_TRACE_FAULT);
-		return known == object->ivars->known
+		return state->value == object->ivars->known
 			       ? 0
-			       : trace_ask(trace, object->address, object->table);
+			       : trace_ask(trace, state->object, state->object_table);
 	}
-	if (layout->robject__numiv != RUBY_NO_FIELD && index >= object->room)
+	if (layout->robject__numiv != RUBY_NO_FIELD && index >= state->object_room)
 		return 0;
-	if (walk_read(ret_value, sizeof(*ret_value), object->values + 8 * (__u64)index))
+	if (walk_read(&state->value, 8, state->object_values + 8 * (__u64)index))
 		return trace_fail(trace, RBPROF_E_TRACE_FAULT);
-	if (*ret_value == layout->qundef)
-		*ret_value = layout->qnil;
+	if (state->value != layout->qundef)
+		*ret_value = state->value;
 	return 0;
 }
 
@@ -245,7 +257,7 @@ static __always_inline int trace_ivar(struct trace *trace, const struct trace_ob
 static __always_inline int trace_number(struct trace *trace, __u64 value, __u64 *ret_number)
 {
 	const struct ruby_layout *layout = trace->layout;
-	__u64 words[3];
+	__u64 *words = trace->state->digits;
 
 	if (value & 1) {
 		*ret_number = (__u64)((__s64)value >> 1);
@@ -253,7 +265,7 @@ static __always_inline int trace_number(struct trace *trace, __u64 value, __u64 
 	}
 	if (!trace_is_heap(trace, value))
 		return trace_fail(trace, RBPROF_E_TRACE_ID);
-	if (walk_read(words, sizeof(words), value))
+	if (walk_read(words, 24, value))
 		return trace_fail(trace, RBPROF_E_TRACE_FAULT);
 	/* Larger than a Fixnum: two digits of 32 bits in the object itself. */
 	if ((words[0] & RUBY_T_MASK) != RUBY_T_BIGNUM || !(words[0] & TRACE_BIGNUM_SIGN) ||
@@ -317,14 +329,15 @@ static __always_inline void trace_keep_resource(struct trace *trace, __u64 value
 /* Whether a String is exactly "web" or "proxy". */
 static __always_inline int trace_is_request(struct trace *trace, __u64 value)
 {
-	__u64 address, length, bytes = 0;
+	__u64 address, length, *bytes = &trace->state->value;
 
 	if (trace_string(trace, value, &address, &length))
 		return 0;
+	*bytes = 0;
 	if (length == 3)
-		return !walk_read(&bytes, 3, address) && bytes == 0x626577; /* "web" */
+		return !walk_read(bytes, 3, address) && *bytes == 0x626577; /* "web" */
 	if (length == 5)
-		return !walk_read(&bytes, 5, address) && bytes == 0x79786f7270; /* "proxy" */
+		return !walk_read(bytes, 5, address) && *bytes == 0x79786f7270; /* "proxy" */
 	return 0;
 }
 
@@ -403,25 +416,42 @@ static __always_inline int trace_datadog(struct trace *trace)
 	return active == trace->layout->qnil ? 0 : trace_datadog_spans(trace, active);
 }
 
-/* Fills state->trace, and the endpoint if it is wanted. */
-static __always_inline void trace_find(struct trace *trace)
+#include "trace_otel.h"
+
+static __always_inline void trace_begin(struct trace_state *state)
 {
-	trace->state->trace.kind = RBPROF_TRACE_NONE;
-	trace->state->trace.error = RBPROF_OK;
-	trace->state->trace.root = 0;
-	trace->state->trace.span = 0;
-	trace->state->trace.id[0] = 0;
-	trace->state->trace.id[1] = 0;
-	trace->state->resource = 0;
-	trace->state->unknown = 0;
-	trace->state->unknown_table = 0;
+	state->trace.kind = RBPROF_TRACE_NONE;
+	state->trace.error = RBPROF_OK;
+	state->trace.root = 0;
+	state->trace.span = 0;
+	state->trace.id[0] = 0;
+	state->trace.id[1] = 0;
+	state->resource = 0;
+	state->unknown = 0;
+	state->unknown_table = 0;
+}
+
+/*
+ * Fills state->trace, and the endpoint if it is wanted: as dd-trace-rb says; where that says
+ * nothing, trace_find_otel() may. Two functions, for two programs' stacks.
+ */
+static __always_inline void trace_find_datadog(struct trace *trace)
+{
+	trace_begin(trace->state);
 	if (trace->tracer->datadog_key)
 		trace_datadog(trace);
-	if (!trace->state->trace.error && trace->state->trace.kind)
+	if (trace->state->trace.error)
+		trace->state->trace.kind = RBPROF_TRACE_NONE;
+}
+
+/* To be called after trace_find_datadog(). */
+static __always_inline void trace_find_otel(struct trace *trace)
+{
+	if (trace->state->trace.error || trace->state->trace.kind)
 		return;
-	trace->state->trace.kind = RBPROF_TRACE_NONE;
-	trace->state->trace.root = 0;
-	trace->state->trace.span = 0;
+	trace_otel(trace);
+	if (trace->state->trace.error)
+		trace->state->trace.kind = RBPROF_TRACE_NONE;
 }
 
 #endif

@@ -65,6 +65,8 @@ struct rbprof_tracer {
 	__u64 datadog_class; /* VALUE of Datadog::Tracing::Context */
 	/* The same for the stack of contexts of OpenTelemetry's API. */
 	__u64 otel_key;
+	/* ... where it is a variable of the Fiber: address of generic_iv_tbl_ (variable.c). */
+	__u64 generic_ivars;
 	__u64 current_span; /* VALUE of OpenTelemetry's CURRENT_SPAN_KEY, 0: not known */
 };
 
@@ -75,7 +77,8 @@ struct rbprof_tracer {
 	V(TYPE, "@type") V(OTEL_VALUES, "@otel_values")                      \
 	V(PARENT_SPAN_ID, "@parent_span_id") V(DATADOG_TRACE, "@datadog_trace") \
 	V(ENTRIES, "@entries") V(CONTEXT, "@context") V(TRACE_ID, "@trace_id") \
-	V(SPAN_ID, "@span_id") V(NAME, "@name") V(KIND, "@kind")
+	V(SPAN_ID, "@span_id") V(NAME, "@name") V(KIND, "@kind") \
+	V(OTEL_STACK, "@opentelemetry_context")
 
 enum rbprof_ivar {
 #define V(code, name) RBPROF_IVAR_##code,
@@ -96,8 +99,8 @@ struct rbprof_ivars_key {
 struct rbprof_ivars {
 	__u8 index[RBPROF_IVAR_COUNT];
 	__u8 is_complex; /* they are in a table of the object's own: not read */
-	__u32 known;	 /* entries of iv_index_tbl: with more, what it had not it may have */
-	__u32 reserved;
+	__u8 reserved[3];
+	__u32 known; /* entries of iv_index_tbl: with more, what it had not it may have */
 };
 
 /* Map "processes", by tgid: one process image (from exec, or fork, to exec or exit). */
@@ -392,11 +395,11 @@ struct rbprof_unknown {
 	__u64 table;  /* as in struct rbprof_ivars_key; 0: it is not an object as expected */
 };
 
-_Static_assert(sizeof(struct rbprof_tracer) == 32, "abi");
+_Static_assert(sizeof(struct rbprof_tracer) == 40, "abi");
 _Static_assert(sizeof(struct rbprof_ivars) == 24, "abi");
 _Static_assert(sizeof(struct rbprof_trace) == 40, "abi");
 _Static_assert(sizeof(struct rbprof_endpoint) == 56 + RBPROF_ENDPOINT_BYTES, "abi");
-_Static_assert(sizeof(struct rbprof_process) == 88, "abi");
+_Static_assert(sizeof(struct rbprof_process) == 96, "abi");
 _Static_assert(sizeof(struct rbprof_cpu) == 64, "abi");
 _Static_assert(sizeof(struct rbprof_event) == 32, "abi");
 _Static_assert(sizeof(struct rbprof_frame) == 32, "abi");

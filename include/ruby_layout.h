@@ -50,7 +50,7 @@
 	F(vm__gvl_owner) F(vm__objspace) \
 	F(ractor__id) F(ractor__threads_set) F(ractor__gvl_owner) F(ractor__main_thread) \
 	F(ractor__vmlr_node) \
-	F(fiber__saved_ec) \
+	F(fiber__saved_ec) F(fiber__self) \
 	F(mutex__owner) F(mutex__owner_thread) \
 	F(waiting_list__next) F(waiting_list__thread) \
 	/* methods */ \
@@ -70,6 +70,8 @@
 	F(robject__numiv) F(robject__ivptr) F(robject__iv_index_tbl) F(robject__embed) \
 	F(rhash__table_ptr) F(rhash__table) F(rbignum__embed) \
 	/* tables */ \
+	F(st_table__bin_power) F(st_table__size_ind) F(st_table__bins) \
+	F(gen_ivtbl__numiv) F(gen_ivtbl__ivptr) \
 	F(st_table__num_entries) F(st_table__entries_start) F(st_table__entries_bound) \
 	F(st_table__entries) F(st_entry__key) F(st_entry__record) F(st_entry__sizeof) \
 	F(ar_table__pairs) F(ar_pair__sizeof) \
@@ -136,6 +138,8 @@ struct ruby_layout {
 #define RUBY_IMEMO_SVAR	     2
 #define RUBY_IMEMO_MENT	     6
 #define RUBY_IMEMO_ISEQ	     7
+#define RUBY_FL_EXIVAR	     0x0400 /* up to 3.4: its variables are in the table of all such objects */
+#define RUBY_HASH_ST	     0x8000 /* RHASH_ST_TABLE_FLAG */
 #define RUBY_STRING_NOEMBED  0x2000
 #define RUBY_ARRAY_EMBED     0x2000
 #define RUBY_REFINEMENT_FLAG 0x8000 /* RMODULE_IS_REFINEMENT, FL_USER3 of a T_MODULE */

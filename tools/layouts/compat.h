@@ -140,6 +140,12 @@ struct layout_ar_table {
 	struct layout_ar_pair pairs[8];
 };
 
+/* variable.c, internal/variable.h: gone in 4.0 */
+struct layout_gen_ivtbl {
+	uint32_t numiv;
+	VALUE ivptr[1];
+};
+
 /* internal/bignum.h */
 struct layout_rbignum {
 	struct RBasic basic;

@@ -150,6 +150,7 @@ static void print_thread(void)
 	P(waiting_list__thread, offsetof(struct rb_waiting_list, thread));
 #endif
 	P(fiber__saved_ec, offsetof(struct layout_context_head, saved_ec));
+	P(fiber__self, offsetof(struct layout_context_head, self));
 #if RELEASE == 207 || RELEASE >= 400
 	P(mutex__owner_thread, offsetof(struct layout_mutex, th));
 #else
@@ -358,6 +359,16 @@ static void print_objects(void)
 
 static void print_tables(void)
 {
+	P(st_table__bin_power, offsetof(st_table, bin_power));
+	P(st_table__size_ind, offsetof(st_table, size_ind));
+	P(st_table__bins, offsetof(st_table, bins));
+#if RELEASE < 400
+	P(gen_ivtbl__numiv, offsetof(struct layout_gen_ivtbl, numiv));
+	P(gen_ivtbl__ivptr, offsetof(struct layout_gen_ivtbl, ivptr));
+#else
+	P(gen_ivtbl__numiv, NONE);
+	P(gen_ivtbl__ivptr, NONE);
+#endif
 	P(st_table__num_entries, offsetof(st_table, num_entries));
 	P(st_table__entries_start, offsetof(st_table, entries_start));
 	P(st_table__entries_bound, offsetof(st_table, entries_bound));

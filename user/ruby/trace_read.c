@@ -90,7 +90,9 @@ int trace_read__fiber(const struct tracer_source *source, const struct rbprof_tr
 	int tries, err = 0;
 
 	if (memory__read(source->memory, ec + source->layout->ec__local_storage,
-			 &state.local_storage, sizeof(state.local_storage))) {
+			 &state.local_storage, sizeof(state.local_storage)) ||
+	    memory__read(source->memory, ec + source->layout->ec__fiber_ptr, &state.fiber,
+			 sizeof(state.fiber))) {
 		reading.trace.error = RBPROF_E_TRACE_FAULT;
 		*ret_reading = reading;
 		return 0;
@@ -98,7 +100,8 @@ int trace_read__fiber(const struct tracer_source *source, const struct rbprof_tr
 	for (tries = 0; tries < TRIES; tries++) {
 		walk_memory = source->memory;
 		walk_kinds = kinds;
-		trace_find(&trace);
+		trace_find_datadog(&trace);
+		trace_find_otel(&trace);
 		walk_memory = NULL;
 		walk_kinds = NULL;
 		if (!state.unknown || !state.unknown_table)
