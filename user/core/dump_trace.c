@@ -13,13 +13,14 @@ struct dump_trace {
 	struct symbols *symbols;
 	struct rbprof_tracer tracer;
 	struct trace_kinds kinds;
-	uint64_t ivar_ids[RBPROF_IVAR_COUNT];
+	uint64_t ivar_ids[RBPROF_IVAR_COUNT], current_span_at;
 };
 
 struct dump_trace *dump_trace__open(const struct dump_source *source)
 {
 	const struct ruby_process *process = &source->dump->process;
 	struct dump_trace *trace = NULL;
+	size_t i;
 
 	if (tracer__supported(source->layout))
 		trace = calloc(1, sizeof(*trace));
@@ -38,9 +39,12 @@ struct dump_trace *dump_trace__open(const struct dump_source *source)
 		.symbols_address = ruby_process__symbols(process),
 		.shapes_address = ruby_process__shapes(process),
 		.ivar_ids = trace->ivar_ids,
+		.current_span_at = &trace->current_span_at,
 	};
+	for (i = 0; i < TRACER_GENERIC_MAX; i++)
+		trace->source.generic_ivars[i] = ruby_process__generic_ivars(process, i);
 	if (!tracer__find(&trace->source, &trace->tracer) &&
-	    (trace->tracer.datadog_key || trace->tracer.otel_key))
+	    (trace->tracer.datadog_key || trace->tracer.otel_key || trace->tracer.generic_ivars))
 		return trace;
 	dump_trace__close(trace);
 	return NULL;
@@ -79,6 +83,9 @@ void dump_trace__keep(const struct dump_source *source, const struct trace_readi
 	if (!after->trace.kind || memcmp(&before->trace, &after->trace, sizeof(after->trace)))
 		return;
 	thread->trace = after->trace;
+	if (after->trace.kind == RBPROF_TRACE_OTEL &&
+	    !tracer__is_symbol(&source->trace->source, after->kind, "server"))
+		return;
 	if (!after->length || after->length != before->length ||
 	    memcmp(before->text, after->text, after->length))
 		return;

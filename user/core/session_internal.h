@@ -201,7 +201,7 @@ const struct rbprof_tracer *session__tracer(struct session *session,
 					    struct tracer_source *ret_source,
 					    struct trace_kinds **ret_kinds);
 /* Keeps the endpoint, and counts what was missing. */
-void session__on_trace_reading(struct tracked_process *process,
+void session__on_trace_reading(struct session *session, struct tracked_process *process,
 			       const struct trace_reading *reading);
 /* The child, forked then, has what its parent had. */
 void session__fork_trace(struct session *session, const struct tracked_process *parent,

@@ -37,7 +37,8 @@ struct tracked_trace {
 	uint64_t look_ns, searched_ns, pause_ns, shapes_ns;
 	uint32_t shape_count, ids_met;
 	bool has_tracer;
-	uint64_t ivar_ids[RBPROF_IVAR_COUNT];
+	uint64_t ivar_ids[RBPROF_IVAR_COUNT], current_span_at;
+	uint64_t server_kind; /* VALUE of :server, 0: not met */
 	struct learned *learned;
 	size_t learned_count;
 	struct trace_kinds kinds; /* for what is read from outside */
@@ -84,6 +85,7 @@ static bool open_source(struct session *session, struct tracked_process *process
 {
 	struct tracked_trace *trace = trace_of(process);
 	const struct ruby_layout *layout;
+	size_t i;
 
 	if (!trace || process->is_placeholder || process->has_ended || process->is_exiting ||
 	    !session__has_names(session, process))
@@ -103,7 +105,10 @@ static bool open_source(struct session *session, struct tracked_process *process
 		.symbols_address = ruby_process__symbols(&process->found),
 		.shapes_address = ruby_process__shapes(&process->found),
 		.ivar_ids = trace->ivar_ids,
+		.current_span_at = &trace->current_span_at,
 	};
+	for (i = 0; i < TRACER_GENERIC_MAX; i++)
+		ret_source->generic_ivars[i] = ruby_process__generic_ivars(&process->found, i);
 	return true;
 }
 
@@ -127,6 +132,10 @@ static void tell(struct session *session, struct tracked_process *process,
 	}
 	if (tracer->otel_key)
 		entry.tracer.otel_key = tracer->otel_key;
+	if (tracer->generic_ivars)
+		entry.tracer.generic_ivars = tracer->generic_ivars;
+	if (tracer->current_span)
+		entry.tracer.current_span = tracer->current_span;
 	if (memcmp(&before, &entry.tracer, sizeof(before)))
 		programs__change_process(session->programs, pid, &entry);
 }
@@ -189,7 +198,7 @@ static void search(struct session *session, struct tracked_process *process,
 	trace->searched_ns = now;
 	if (tracer__find(source, &tracer))
 		return;
-	trace->has_tracer |= tracer.datadog_key || tracer.otel_key;
+	trace->has_tracer |= tracer.datadog_key || tracer.otel_key || tracer.generic_ivars;
 	if (trace->has_tracer)
 		learn_shapes(session, process, source, now);
 	tell(session, process, &tracer);
@@ -317,6 +326,20 @@ static void keep_endpoint(struct tracked_process *process, uint64_t id, const ch
 	HASH_ADD(hh, trace->roots, id, sizeof(root->id), root);
 }
 
+/* Whether the kind of a root span is one of a server: a Symbol, which lives as long as its id. */
+static bool is_server(struct session *session, struct tracked_process *process, uint64_t kind)
+{
+	struct tracked_trace *trace = trace_of(process);
+	struct tracer_source source;
+
+	if (trace && trace->server_kind && kind == trace->server_kind)
+		return true;
+	if (!open_source(session, process, &source) || !tracer__is_symbol(&source, kind, "server"))
+		return false;
+	trace->server_kind = kind;
+	return true;
+}
+
 const struct rbprof_tracer *session__tracer(struct session *session,
 					    struct tracked_process *process,
 					    struct rbprof_tracer *ret_tracer,
@@ -328,7 +351,7 @@ const struct rbprof_tracer *session__tracer(struct session *session,
 	if (session->options->no_trace || !process->trace ||
 	    programs__get_process(session->programs, process->found.pid, &entry) ||
 	    entry.serial != process->serial ||
-	    !(entry.tracer.datadog_key || entry.tracer.otel_key) ||
+	    !(entry.tracer.datadog_key || entry.tracer.otel_key || entry.tracer.generic_ivars) ||
 	    !open_source(session, process, ret_source))
 		return NULL;
 	*ret_tracer = entry.tracer;
@@ -336,13 +359,15 @@ const struct rbprof_tracer *session__tracer(struct session *session,
 	return ret_tracer;
 }
 
-void session__on_trace_reading(struct tracked_process *process, const struct trace_reading *reading)
+void session__on_trace_reading(struct session *session, struct tracked_process *process,
+			       const struct trace_reading *reading)
 {
 	char text[UTF8_LIMIT_NAME + 1];
 
 	if (reading->trace.error)
 		process->errors[reading->trace.error]++;
-	if (!reading->length)
+	if (!reading->length || (reading->trace.kind == RBPROF_TRACE_OTEL &&
+				 !is_server(session, process, reading->kind)))
 		return;
 	utf8__clean(reading->text, reading->length, text, UTF8_LIMIT_NAME);
 	keep_endpoint(process, reading->trace.root, text);
@@ -354,6 +379,8 @@ void session__on_endpoint(struct session *session, const struct rbprof_endpoint 
 	char text[UTF8_LIMIT_NAME + 1];
 
 	if (!process || process->is_placeholder || event->length > sizeof(event->text))
+		return;
+	if (event->trace_kind == RBPROF_TRACE_OTEL && !is_server(session, process, event->kind))
 		return;
 	utf8__clean(event->text, event->length, text, UTF8_LIMIT_NAME);
 	keep_endpoint(process, event->root, text);

@@ -280,7 +280,7 @@ static void keep_reading(struct session *session, struct tracked_process *proces
 		return;
 	describe(session, process, thread, &sample, sample.flags, &key);
 	tracked_row_key__set_trace(&key, &reading->trace.trace);
-	session__on_trace_reading(process, &reading->trace);
+	session__on_trace_reading(session, process, &reading->trace);
 	note_stack(thread, &key);
 	keep_key(thread, reading->wait.switches, &key);
 }

@@ -231,6 +231,22 @@ static int read_shapes(const struct elf_file *file, uint64_t function, struct de
 	return error == -ENOMEM ? error : 0;
 }
 
+/* rb_mark_generic_ivar: looks the object up in generic_iv_tbl_, in itself or a function it calls.
+ */
+static int read_generic(const struct elf_file *file, uint64_t function, struct decode_ruby *code)
+{
+	struct variables seen = { .word_count = 0 };
+	size_t i, count = 0;
+	int error = function ? decode__walk(file, function, 1, keep_variable, &seen) : 0;
+
+	for (i = 0; i < seen.word_count && count < DECODE_RUBY_GENERIC; i++) {
+		if (is_variable(file, seen.words[i]) &&
+		    (!count || code->generic_ivars[count - 1] != seen.words[i]))
+			code->generic_ivars[count++] = seen.words[i];
+	}
+	return error == -ENOMEM ? error : 0;
+}
+
 int decode_ruby__read(const struct elf_file *file, const struct decode_ruby_functions *functions,
 		      uint16_t ids_offset, struct decode_ruby *ret_code)
 {
@@ -258,6 +274,8 @@ int decode_ruby__read(const struct elf_file *file, const struct decode_ruby_func
 		error = read_id2str(file, functions->rb_id2str, ids_offset, &code);
 	if (!error)
 		error = read_shapes(file, functions->rb_shape_get_shape_by_id, &code);
+	if (!error)
+		error = read_generic(file, functions->rb_mark_generic_ivar, &code);
 	if (!error)
 		*ret_code = code;
 	return error;

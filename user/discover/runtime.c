@@ -37,6 +37,7 @@ enum symbol {
 	SYMBOL_GC_COUNT,
 	SYMBOL_ID2STR,
 	SYMBOL_SHAPE_BY_ID,
+	SYMBOL_MARK_GENERIC,
 	SYMBOL_GC_ENTER,
 	SYMBOL_GC_EXIT,
 	SYMBOL_COUNT,
@@ -57,6 +58,7 @@ static const char *const symbol_names[SYMBOL_COUNT] = {
 	[SYMBOL_GC_COUNT] = "rb_gc_count",
 	[SYMBOL_ID2STR] = "rb_id2str",
 	[SYMBOL_SHAPE_BY_ID] = "rb_shape_get_shape_by_id",
+	[SYMBOL_MARK_GENERIC] = "rb_mark_generic_ivar",
 	[SYMBOL_GC_ENTER] = "gc_enter",
 	[SYMBOL_GC_EXIT] = "gc_exit",
 };
@@ -255,6 +257,7 @@ static int decode(struct analysis *analysis)
 		.rb_gc_count = symbol_value(analysis, SYMBOL_GC_COUNT),
 		.rb_id2str = symbol_value(analysis, SYMBOL_ID2STR),
 		.rb_shape_get_shape_by_id = symbol_value(analysis, SYMBOL_SHAPE_BY_ID),
+		.rb_mark_generic_ivar = symbol_value(analysis, SYMBOL_MARK_GENERIC),
 	};
 
 	return decode_ruby__read(analysis->file, &functions, analysis->runtime->layout.symbols__ids,
@@ -467,6 +470,8 @@ static int analyse(struct analysis *analysis)
 		return error;
 	take_address(analysis, SYMBOL_VM, analysis->code.vm, &runtime->vm);
 	take_address(analysis, SYMBOL_SYMBOLS, analysis->code.symbols, &runtime->symbols);
+	memcpy(runtime->generic_ivars, analysis->code.generic_ivars,
+	       sizeof(runtime->generic_ivars));
 	take_address(analysis, SYMBOL_SHAPES, analysis->code.shapes, &runtime->shapes);
 	if (!runtime->vm.address)
 		return RBPROF_E_VM_NOT_FOUND;

@@ -13,11 +13,14 @@
 #define MAX_IVARS      255
 #define MAX_SHAPES     1024 /* from one to the root */
 #define MAX_ALL_SHAPES (1u << 17)
+#define MAX_CONSTANTS  (1u << 16)
+#define MAX_SUPERS     32
 
 /* shape.h: enum shape_type, INVALID_SHAPE_ID */
-#define SHAPE_ROOT 0
-#define SHAPE_IVAR 1
-#define SHAPE_NONE 0xffffffff
+#define SHAPE_ROOT	 0
+#define SHAPE_IVAR	 1
+#define SHAPE_NONE	 0xffffffff
+#define RUBY_SYMBOL_FLAG 0x0c
 
 static const char context_class[] = "Datadog::Tracing::Context#";
 static const char otel_stack[] = "__opentelemetry_context_storage__";
@@ -199,6 +202,50 @@ static int list_id_locals(const struct tracer_source *source, uint64_t table, st
 	return err;
 }
 
+static bool is_object(uint64_t key, void *context)
+{
+	return key == *(const uint64_t *)context;
+}
+
+/* Finds the table of all such variables: the one in which this object is. */
+static void find_generic(struct search *search, uint64_t object)
+{
+	const struct tracer_source *source = search->source;
+	uint64_t table, value;
+	bool found;
+	size_t i;
+
+	for (i = 0; i < TRACER_GENERIC_MAX && source->generic_ivars[i]; i++) {
+		search->reader.count = 0;
+		if (!memory__read_u64(source->memory, source->generic_ivars[i], &table) && table &&
+		    !object__st_find(&search->reader, table, is_object, &object, &found, &value) &&
+		    found) {
+			search->tracer.generic_ivars = source->generic_ivars[i];
+			return;
+		}
+	}
+}
+
+/* A Fiber that has OpenTelemetry's stack as a variable of its own. */
+static void look_at_fiber(struct search *search, uint64_t ec)
+{
+	const struct tracer_source *source = search->source;
+	const struct ruby_layout *layout = source->layout;
+	uint64_t fiber, self, flags, table;
+	struct rbprof_ivars ivars;
+
+	if (search->tracer.generic_ivars || layout->gen_ivtbl__ivptr == RUBY_NO_FIELD ||
+	    memory__read_u64(source->memory, ec + layout->ec__fiber_ptr, &fiber) ||
+	    memory__read_u64(source->memory, fiber + layout->fiber__self, &self) ||
+	    !is_heap_object(layout, self) ||
+	    memory__read_u64(source->memory, self + layout->rbasic__flags, &flags) ||
+	    (flags & RUBY_T_MASK) != RUBY_T_DATA || !(flags & RUBY_FL_EXIVAR))
+		return;
+	if (!tracer__ivars(source, self, &table, &ivars) &&
+	    ivars.index[RBPROF_IVAR_OTEL_STACK] != RBPROF_IVAR_NONE)
+		find_generic(search, self);
+}
+
 static void look_at_thread(struct search *search, uint64_t ec)
 {
 	const struct tracer_source *source = search->source;
@@ -207,6 +254,7 @@ static void look_at_thread(struct search *search, uint64_t ec)
 	uint64_t table;
 	int err;
 
+	look_at_fiber(search, ec);
 	if (memory__read_u64(source->memory, ec + source->layout->ec__local_storage, &table) ||
 	    !table)
 		return;
@@ -216,6 +264,104 @@ static void look_at_thread(struct search *search, uint64_t ec)
 		err = list_id_locals(source, table, locals, &count);
 	for (i = 0; !err && i < count; i++)
 		look_at_local(search, &locals[i]);
+}
+
+/* ---- constants ---- */
+
+/*
+ * Where the value of a constant of the class or module is kept (constant.h: rb_const_entry_t, in an
+ * rb_id_table by the names' serials). 0, -ENOENT, or -errno.
+ */
+static int find_constant(const struct tracer_source *source, uint64_t klass, const char *name,
+			 uint64_t *ret_at)
+{
+	const struct ruby_layout *layout = source->layout;
+	uint64_t from = klass + layout->rclass__classext, table, head[3], *items;
+	uint32_t capacity, i;
+	struct text text;
+	int err = 0;
+
+	if (layout->rclass__classext == RUBY_NO_FIELD)
+		err = memory__read_u64(source->memory, klass + layout->rclass__classext_ptr, &from);
+	if (!err)
+		err = memory__read_u64(source->memory, from + layout->classext__const_tbl, &table);
+	if (!err && !table)
+		err = -ENOENT;
+	if (!err)
+		err = memory__read(source->memory, table, head, sizeof(head));
+	if (err)
+		return err;
+	capacity = (uint32_t)head[0];
+	if (capacity > MAX_CONSTANTS)
+		return -E2BIG;
+	items = calloc(capacity ? capacity : 1, 16);
+	if (!items)
+		return -ENOMEM;
+	err = memory__read(source->memory, head[2], items, (size_t)capacity * 16);
+	for (i = 0; !err && i < capacity; i++) {
+		const uint64_t serial = (uint32_t)items[2 * i];
+
+		text.length = 0;
+		if (!serial || serial <= layout->last_op_id ||
+		    symbols__name(source->symbols, serial << RUBY_ID_SCOPE_SHIFT, &text) ||
+		    text.length != strlen(name) || memcmp(text.bytes, name, text.length))
+			continue;
+		*ret_at = items[2 * i + 1] + layout->const_entry__value;
+		break;
+	}
+	if (!err && i == capacity)
+		err = -ENOENT;
+	free(items);
+	return err;
+}
+
+/* Class Object: where the superclasses of a thread's class end up. */
+static int find_object_class(struct search *search, uint64_t thread, uint64_t *ret_class)
+{
+	const struct tracer_source *source = search->source;
+	const struct ruby_layout *layout = source->layout;
+	struct text name;
+	uint64_t klass;
+	int i, err = memory__read_u64(source->memory, thread + layout->rbasic__klass, &klass);
+
+	for (i = 0; !err && i < MAX_SUPERS && klass; i++) {
+		name.length = 0;
+		search->reader.count = 0;
+		if (!class__owner(&search->reader, source->symbols, klass, &name, NULL) &&
+		    name.length == 7 && !memcmp(name.bytes, "Object#", 7)) {
+			*ret_class = klass;
+			return 0;
+		}
+		err = memory__read_u64(source->memory, klass + layout->rclass__super, &klass);
+	}
+	return err ? err : -ENOENT;
+}
+
+/* OpenTelemetry::Trace::CURRENT_SPAN_KEY, which Datadog's constant of that name is, too. */
+static void find_current_span(struct search *search, uint64_t thread)
+{
+	static const char *const path[] = { "OpenTelemetry", "Trace", "CURRENT_SPAN_KEY" };
+	const struct tracer_source *source = search->source;
+	uint64_t value, at = 0;
+	size_t i;
+	int err;
+
+	if (!*source->current_span_at) {
+		err = find_object_class(search, thread, &value);
+		for (i = 0; !err && i < sizeof(path) / sizeof(path[0]); i++) {
+			err = find_constant(source, value, path[i], &at);
+			if (!err)
+				err = memory__read_u64(source->memory, at, &value);
+		}
+		if (err)
+			return;
+		*source->current_span_at = at;
+	}
+	if (memory__read_u64(source->memory, *source->current_span_at, &value) ||
+	    !is_heap_object(source->layout, value))
+		*source->current_span_at = 0;
+	else
+		search->tracer.current_span = value;
 }
 
 int tracer__find(const struct tracer_source *source, struct rbprof_tracer *ret_tracer)
@@ -229,11 +375,15 @@ int tracer__find(const struct tracer_source *source, struct rbprof_tracer *ret_t
 	if (err)
 		return err;
 	reader__init(&search.reader, source->memory, source->layout);
-	memory__read_u64(source->memory, source->vm_ptr_address, &search.reader.vm);
+	memory__read(source->memory, source->vm_ptr_address, &search.reader.vm,
+		     sizeof(search.reader.vm));
 	for (i = 0; i < count; i++) {
 		if (threads[i].ec && threads[i].status != RUBY_THREAD_KILLED)
 			look_at_thread(&search, threads[i].ec);
 	}
+	if (count && (search.tracer.otel_key || search.tracer.generic_ivars ||
+		      source->ivar_ids[RBPROF_IVAR_OTEL_VALUES]))
+		find_current_span(&search, threads[0].self);
 	reader__free(&search.reader);
 	free(threads);
 	*ret_tracer = search.tracer;
@@ -385,7 +535,10 @@ int tracer__ivars(const struct tracer_source *source, uint64_t object, uint64_t 
 	err = memory__read(source->memory, object, head, sizeof(head));
 	if (err)
 		return err;
-	if ((head[0] & RUBY_T_MASK) != RUBY_T_OBJECT)
+	/* Of an object that is not an ordinary one, its class has the numbers up to 3.1. */
+	if ((head[0] & RUBY_T_MASK) == RUBY_T_DATA)
+		head[0] |= 1ULL << layout->robject_embed_bit;
+	else if ((head[0] & RUBY_T_MASK) != RUBY_T_OBJECT)
 		return -EINVAL;
 	memset(ivars.index, RBPROF_IVAR_NONE, sizeof(ivars.index));
 	if (has_shapes(layout)) {
@@ -410,9 +563,9 @@ static bool is_wanted(const struct rbprof_ivars *ivars)
 {
 	const uint8_t *index = ivars->index;
 #define HAS(ivar) (index[RBPROF_IVAR_##ivar] != RBPROF_IVAR_NONE)
-	return HAS(ACTIVE_TRACE) || HAS(ROOT_SPAN) || HAS(DATADOG_TRACE) || HAS(ENTRIES) ||
-	       (HAS(ID) && HAS(RESOURCE) && HAS(TYPE)) || (HAS(CONTEXT) && HAS(KIND)) ||
-	       (HAS(TRACE_ID) && HAS(SPAN_ID));
+	return HAS(ACTIVE_TRACE) || HAS(OTEL_STACK) || HAS(ROOT_SPAN) || HAS(DATADOG_TRACE) ||
+	       HAS(ENTRIES) || (HAS(ID) && HAS(RESOURCE) && HAS(TYPE)) ||
+	       (HAS(CONTEXT) && HAS(KIND)) || (HAS(TRACE_ID) && HAS(SPAN_ID));
 #undef HAS
 }
 
@@ -483,4 +636,14 @@ int tracer__shapes(const struct tracer_source *source, uint32_t *known,
 	free(all);
 	free(shapes);
 	return err;
+}
+
+bool tracer__is_symbol(const struct tracer_source *source, uint64_t value, const char *name)
+{
+	struct text text = { .length = 0 };
+
+	/* A literal's: its id lies in it (special_consts.h). */
+	return (value & 0xff) == RUBY_SYMBOL_FLAG &&
+	       !symbols__name(source->symbols, value >> 8, &text) && text.length == strlen(name) &&
+	       !memcmp(text.bytes, name, text.length);
 }

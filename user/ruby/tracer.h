@@ -14,6 +14,8 @@
 #include "../util/memory.h"
 #include "symbols.h"
 
+#define TRACER_GENERIC_MAX 4
+
 /* Of one process; nothing is owned. Addresses are 0 where they are not known. */
 struct tracer_source {
 	struct memory *memory;
@@ -22,8 +24,12 @@ struct tracer_source {
 	uint64_t vm_ptr_address;
 	uint64_t symbols_address; /* of ruby_global_symbols */
 	uint64_t shapes_address;  /* of the pointer to the tree of shapes, 3.3 and later */
+	/* Of variables of which one may be generic_iv_tbl_ (variable.c), up to 3.4; 0: no more. */
+	uint64_t generic_ivars[TRACER_GENERIC_MAX];
 	/* Ids of RBPROF_IVARS as they are met, 0: not yet; RBPROF_IVAR_COUNT of them. */
 	uint64_t *ivar_ids;
+	/* Where the constant CURRENT_SPAN_KEY is kept, once found; 0. */
+	uint64_t *current_span_at;
 };
 
 /* Whether objects of the release can be read as the walker reads them. */
@@ -36,8 +42,9 @@ bool tracer__supported(const struct ruby_layout *layout);
 int tracer__id_count(const struct tracer_source *source, uint32_t *ret_count);
 
 /*
- * Looks through the fiber-locals of the fibers that its threads run. 0, and what was not found is 0
- * in *ret_tracer; -errno of the memory, -EAGAIN: its threads did not stand still.
+ * Looks through the fiber-locals and the variables of the fibers that its threads run. 0, and what
+ * was not found is 0 in *ret_tracer; -errno of the memory, -EAGAIN: its threads did not stand
+ * still.
  */
 int tracer__find(const struct tracer_source *source, struct rbprof_tracer *ret_tracer);
 
@@ -57,5 +64,8 @@ int tracer__ivars(const struct tracer_source *source, uint64_t object, uint64_t 
 int tracer__shapes(const struct tracer_source *source, uint32_t *known,
 		   void (*each)(uint64_t table, const struct rbprof_ivars *ivars, void *context),
 		   void *context);
+
+/* Whether the value is the Symbol of that name. */
+bool tracer__is_symbol(const struct tracer_source *source, uint64_t value, const char *name);
 
 #endif
