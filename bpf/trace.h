@@ -13,14 +13,8 @@
 #ifndef RBPROF_BPF_TRACE_H
 #define RBPROF_BPF_TRACE_H
 
-#define TRACE_WORDS	    5	   /* of an object: a slot has no fewer (gc.c: RVALUE) */
-#define TRACE_LOCALS	    64	   /* fiber-locals of 2.7 that are looked at */
-#define TRACE_PROBES	    32	   /* tries in a table of ids */
-#define TRACE_INLINE_IVARS  3	   /* in an object itself, up to 3.1 (ROBJECT_EMBED_LEN_MAX) */
-#define TRACE_BIGNUM_SIGN   0x2000 /* internal/bignum.h: positive */
-#define TRACE_BIGNUM_EMBED  0x4000
-#define TRACE_BIGNUM_LENGTH 15
-#define TRACE_STRING_LENGTH 14 /* embedded, up to 3.1: bits of the flags */
+#define TRACE_WORDS 5  /* of an object: a slot has no fewer (gc.c: RVALUE) */
+#define TRACE_LINKS 64 /* traces in a chain */
 
 /* Lies in a map, as the walk's state does, and for the same reason. */
 struct trace_state {
@@ -33,6 +27,8 @@ struct trace_state {
 	__u64 contexts, context_count;
 	__u64 root_name, root_kind;
 	__u64 other_span, other_trace[2];
+	__u64 active, visited; /* traces of dd-trace-rb */
+	__u32 is_last;
 	__u64 found;
 	/* Of the object that was opened last: where its variables are, and up to 3.1 how many. */
 	__u64 object, object_table, object_values;
@@ -51,295 +47,10 @@ struct trace_state {
 	/* What is read on the way: here, since a program's stack is small. */
 	struct rbprof_ivars_key kind;
 	__u64 value, digits[3], pair[3];
-	__u32 has_ec, reserved;
+	__u32 has_ec;
 };
 
-struct trace {
-	const struct ruby_layout *layout;
-	const struct rbprof_tracer *tracer;
-	struct trace_state *state;
-};
-
-/* The object that was opened last: what else is known of it lies in the state. */
-struct trace_object {
-	const struct rbprof_ivars *ivars;
-};
-
-static __always_inline __u64 trace_word(const struct trace *trace, __u32 offset)
-{
-	__u32 at = offset / 8;
-
-	return at < TRACE_WORDS ? trace->state->words[at] : 0;
-}
-
-static __always_inline int trace_fail(struct trace *trace, __u32 error)
-{
-	trace->state->trace.error = error;
-	return -1;
-}
-
-/* Whether a VALUE is an object on the heap (special_consts.h). */
-static __always_inline int trace_is_heap(const struct trace *trace, __u64 value)
-{
-	return !(value & 7) && value > 0x100 && value != trace->layout->qnil;
-}
-
-/* ---- fiber-locals ---- */
-
-/* 3.0 and later (id_table.c: hash_table_index): an open table of 2^n places. */
-static long trace_id_step(__u32 index, void *context)
-{
-	struct trace *trace = context;
-	const struct ruby_layout *layout = trace->layout;
-	__u64 *item = trace->state->pair;
-
-	/* id_item: key and whether others follow, then the value. */
-	if (walk_read(item, 16,
-		      trace->state->words[2] + trace->state->at * layout->id_item__sizeof)) {
-		trace_fail(trace, RBPROF_E_TRACE_FAULT);
-		return 1;
-	}
-	if ((__u32)item[0] == (__u32)trace->state->key) {
-		trace->state->probe = item[1];
-		return 1;
-	}
-	if (!(item[0] >> 32))
-		return 1;
-	trace->state->at = (trace->state->at + index + 1) & ((__u32)trace->state->words[0] - 1);
-	return 0;
-}
-
-/* 2.7 (st.c): entries in the order in which they came. */
-static long trace_st_step(__u32 index, void *context)
-{
-	struct trace *trace = context;
-	const struct ruby_layout *layout = trace->layout;
-	__u64 *entry = trace->state->pair;
-
-	(void)index;
-	if (trace->state->at >= trace->state->words[1])
-		return 1;
-	/* struct st_table_entry: hash, key, record */
-	if (walk_read(entry, 24,
-		      trace->state->words[2] + trace->state->at * layout->st_entry__sizeof)) {
-		trace_fail(trace, RBPROF_E_TRACE_FAULT);
-		return 1;
-	}
-	trace->state->at++;
-	if (entry[0] == ~0ULL || entry[1] != trace->state->key)
-		return 0;
-	trace->state->probe = entry[2];
-	return 1;
-}
-
-/* The value of a fiber-local; 0: it has none. Negative: state->trace.error says why. */
-static __always_inline int trace_local(struct trace *trace, __u64 key, __u64 *ret_value)
-{
-	const struct ruby_layout *layout = trace->layout;
-	__u64 table = trace->state->local_storage;
-
-	*ret_value = 0;
-	if (!table)
-		return 0;
-	trace->state->key = key;
-	trace->state->probe = 0;
-	if (layout->robject__numiv != RUBY_NO_FIELD &&
-	    layout->iv_index_entry__index == RUBY_NO_FIELD) {
-		/* entries_start, entries_bound, entries */
-		if (walk_read(trace->state->words, 24, table + layout->st_table__entries_start))
-			return trace_fail(trace, RBPROF_E_TRACE_FAULT);
-		trace->state->at = trace->state->words[0];
-		walk_loop(TRACE_LOCALS, trace_st_step, trace);
-	} else {
-		if (walk_read(trace->state->words, 24, table))
-			return trace_fail(trace, RBPROF_E_TRACE_FAULT);
-		/* capa and num, used, items */
-		trace->state->words[0] = (__u32)trace->state->words[0];
-		if (!trace->state->words[0] ||
-		    trace->state->words[0] & (trace->state->words[0] - 1))
-			return trace->state->words[0] ? trace_fail(trace, RBPROF_E_TRACE_FAULT) : 0;
-		trace->state->at = key & (trace->state->words[0] - 1);
-		walk_loop(TRACE_PROBES, trace_id_step, trace);
-	}
-	*ret_value = trace->state->probe;
-	return trace->state->trace.error ? -1 : 0;
-}
-
-/* ---- objects ---- */
-
-static __always_inline int trace_ask(struct trace *trace, __u64 object, __u64 table)
-{
-	trace->state->unknown = object;
-	trace->state->unknown_table = table;
-	return trace_fail(trace, RBPROF_E_TRACE_UNKNOWN);
-}
-
-/* What tells the object's kind; its head is in state->words. 0: not to be found. */
-static __always_inline __u64 trace_table(struct trace *trace, __u64 flags)
-{
-	const struct ruby_layout *layout = trace->layout;
-	__u64 *table = &trace->state->value;
-
-	if (layout->robject__numiv == RUBY_NO_FIELD)
-		return flags >> 32;
-	if (!(flags >> layout->robject_embed_bit & 1))
-		return trace_word(trace, layout->robject__iv_index_tbl);
-	/* An object with few of them has the table in its class's extension. */
-	if (walk_read(table, 8,
-		      trace_word(trace, layout->rbasic__klass) + layout->rclass__classext_ptr) ||
-	    walk_read(table, 8, *table + layout->classext__iv_index_tbl))
-		return 0;
-	return *table;
-}
-
-/* Opens an object that has instance variables. Negative: state->trace.error says why. */
-static __always_inline int trace_open(struct trace *trace, __u64 value, struct trace_object *object)
-{
-	const struct ruby_layout *layout = trace->layout;
-	struct rbprof_ivars_key *key = &trace->state->kind;
-	__u64 flags;
-
-	if (!trace_is_heap(trace, value) ||
-	    walk_read(trace->state->words, sizeof(trace->state->words), value))
-		return trace_fail(trace, RBPROF_E_TRACE_FAULT);
-	flags = trace_word(trace, layout->rbasic__flags);
-	if ((flags & RUBY_T_MASK) != RUBY_T_OBJECT)
-		return trace_fail(trace, RBPROF_E_TRACE_FAULT);
-	key->serial = trace->state->serial;
-	key->table = trace_table(trace, flags);
-	trace->state->object = value;
-	trace->state->object_table = key->table;
-	object->ivars = trace_ivars(key);
-	if (!object->ivars)
-		return trace_ask(trace, value, key->table);
-	if (object->ivars->is_complex)
-		return trace_fail(trace, RBPROF_E_TRACE_COMPLEX);
-	if ((flags >> layout->robject_embed_bit & 1) == layout->robject_embed_bit_means) {
-		trace->state->object_values = value + layout->robject__embed;
-		trace->state->object_room = TRACE_INLINE_IVARS;
-	} else {
-		trace->state->object_values = trace_word(trace, layout->robject__ivptr);
-		trace->state->object_room = (__u32)trace_word(trace, layout->robject__numiv);
-	}
-	return 0;
-}
-
-/* An instance variable, Qnil where it is not set. */
-static __always_inline int trace_ivar(struct trace *trace, const struct trace_object *object,
-				      enum rbprof_ivar ivar, __u64 *ret_value)
-{
-	const struct ruby_layout *layout = trace->layout;
-	struct trace_state *state = trace->state;
-	__u32 index = object->ivars->index[ivar];
-
-	*ret_value = layout->qnil;
-	if (index == RBPROF_IVAR_NONE) {
-		if (layout->robject__numiv == RUBY_NO_FIELD)
-			return 0;
-		/* The table of a class grows. */
-		if (walk_read(&state->value, 8,
-			      state->object_table + layout->st_table__num_entries))
-			return trace_fail(trace, RBPROF_E_TRACE_FAULT);
-		return state->value == object->ivars->known
-			       ? 0
-			       : trace_ask(trace, state->object, state->object_table);
-	}
-	if (layout->robject__numiv != RUBY_NO_FIELD && index >= state->object_room)
-		return 0;
-	if (walk_read(&state->value, 8, state->object_values + 8 * (__u64)index))
-		return trace_fail(trace, RBPROF_E_TRACE_FAULT);
-	if (state->value != layout->qundef)
-		*ret_value = state->value;
-	return 0;
-}
-
-/* An Integer, as the 64 bits that it stands for. */
-static __always_inline int trace_number(struct trace *trace, __u64 value, __u64 *ret_number)
-{
-	const struct ruby_layout *layout = trace->layout;
-	__u64 *words = trace->state->digits;
-
-	if (value & 1) {
-		*ret_number = (__u64)((__s64)value >> 1);
-		return 0;
-	}
-	if (!trace_is_heap(trace, value))
-		return trace_fail(trace, RBPROF_E_TRACE_ID);
-	if (walk_read(words, 24, value))
-		return trace_fail(trace, RBPROF_E_TRACE_FAULT);
-	/* Larger than a Fixnum: two digits of 32 bits in the object itself. */
-	if ((words[0] & RUBY_T_MASK) != RUBY_T_BIGNUM || !(words[0] & TRACE_BIGNUM_SIGN) ||
-	    !(words[0] & TRACE_BIGNUM_EMBED) || (words[0] >> TRACE_BIGNUM_LENGTH & 7) != 2 ||
-	    layout->rbignum__embed != 16)
-		return trace_fail(trace, RBPROF_E_TRACE_ID);
-	*ret_number = words[2];
-	return 0;
-}
-
-/* ---- strings ---- */
-
-/* Opens a String: its head in state->words, where its bytes are and how many. 0, or 1: it is none.
- */
-static __always_inline int trace_string(struct trace *trace, __u64 value, __u64 *ret_address,
-					__u64 *ret_length)
-{
-	const struct ruby_layout *layout = trace->layout;
-	__u64 flags;
-
-	if (!trace_is_heap(trace, value) ||
-	    walk_read(trace->state->words, sizeof(trace->state->words), value))
-		return 1;
-	flags = trace_word(trace, layout->rbasic__flags);
-	if ((flags & RUBY_T_MASK) != RUBY_T_STRING)
-		return 1;
-	*ret_length = trace_word(trace, layout->rstring__len);
-	if (flags & RUBY_STRING_NOEMBED) {
-		*ret_address = trace_word(trace, layout->rstring__heap_ptr);
-		return 0;
-	}
-	if (layout->string_embed_len_in_flags)
-		*ret_length = flags >> TRACE_STRING_LENGTH & 0x1f;
-	*ret_address = value + layout->rstring__embed;
-	return 0;
-}
-
-static __always_inline __u64 trace_mix(__u64 hash, __u64 word)
-{
-	hash = (hash ^ word) * 0x9e3779b97f4a7c15ULL;
-	return hash ^ (hash >> 29);
-}
-
-/* Keeps a String as the endpoint, with what tells whether it is still the one sent last. */
-static __always_inline void trace_keep_resource(struct trace *trace, __u64 value)
-{
-	__u64 address, length;
-
-	if (trace_string(trace, value, &address, &length) || length > (1U << 30))
-		return;
-	trace->state->resource = value;
-	trace->state->endpoint_root = trace->state->trace.root;
-	trace->state->endpoint_kind = 0;
-	trace->state->resource_address = address;
-	trace->state->resource_length = (__u32)length;
-	trace->state->resource_hash =
-		trace_mix(trace_mix(trace_mix(value, length), trace->state->words[2]),
-			  trace_mix(trace->state->words[3], trace->state->words[4]));
-}
-
-/* Whether a String is exactly "web" or "proxy". */
-static __always_inline int trace_is_request(struct trace *trace, __u64 value)
-{
-	__u64 address, length, *bytes = &trace->state->value;
-
-	if (trace_string(trace, value, &address, &length))
-		return 0;
-	*bytes = 0;
-	if (length == 3)
-		return !walk_read(bytes, 3, address) && *bytes == 0x626577; /* "web" */
-	if (length == 5)
-		return !walk_read(bytes, 5, address) && *bytes == 0x79786f7270; /* "proxy" */
-	return 0;
-}
+#include "trace_object.h"
 
 /* ---- dd-trace-rb ---- */
 
@@ -367,34 +78,107 @@ static __always_inline void trace_endpoint(struct trace *trace, const struct tra
 	trace_keep_resource(trace, resource);
 }
 
-/* From a context's active trace on; none of it set: no labels. */
-static __always_inline int trace_datadog_spans(struct trace *trace, __u64 active)
+/* The root span of the trace state->active, its id, and the endpoint. None set: no labels. */
+static __always_inline int trace_datadog_root(struct trace *trace)
 {
 	const __u64 qnil = trace->layout->qnil;
-	__u64 root_span, active_span, resource = qnil;
+	struct trace_state *state = trace->state;
+	__u64 root_span, resource = qnil;
 	struct trace_object object;
 
-	if (trace_open(trace, active, &object) ||
-	    trace_ivar(trace, &object, RBPROF_IVAR_ROOT_SPAN, &root_span) ||
-	    trace_ivar(trace, &object, RBPROF_IVAR_ACTIVE_SPAN, &active_span))
+	if (trace_open(trace, state->active, &object) ||
+	    trace_ivar(trace, &object, RBPROF_IVAR_ROOT_SPAN, &root_span))
 		return -1;
-	if (root_span == qnil || active_span == qnil)
+	if (root_span == qnil)
 		return 0;
-	if (trace->state->wants_endpoint &&
-	    trace_ivar(trace, &object, RBPROF_IVAR_RESOURCE, &resource))
-		return -1;
-	if (active_span != root_span && (trace_open(trace, active_span, &object) ||
-					 trace_id_of(trace, &object, &trace->state->trace.span)))
+	if (state->wants_endpoint && trace_ivar(trace, &object, RBPROF_IVAR_RESOURCE, &resource))
 		return -1;
 	if (trace_open(trace, root_span, &object) ||
-	    trace_id_of(trace, &object, &trace->state->trace.root))
+	    trace_id_of(trace, &object, &state->trace.root))
 		return -1;
-	if (active_span == root_span)
-		trace->state->trace.span = trace->state->trace.root;
-	trace->state->trace.kind = RBPROF_TRACE_DATADOG;
-	if (trace->state->wants_endpoint)
+	state->trace.kind = RBPROF_TRACE_DATADOG;
+	if (state->wants_endpoint)
 		trace_endpoint(trace, &object, resource);
 	return 0;
+}
+
+/*
+ * From a trace to the one that its OpenTelemetry span belongs to (dd-trace-rb's
+ * OpenTelemetry::API::Context): 1 where there is no further one. state->visited is where the walk
+ * was after the last power of two of steps: to come there again is a cycle.
+ */
+static long trace_link_step(__u32 index, void *context)
+{
+	struct trace *trace = context;
+	struct trace_state *state = trace->state;
+	const __u64 qnil = trace->layout->qnil;
+	struct trace_object object;
+	__u64 values, span, next;
+
+	if (trace_open(trace, state->active, &object) ||
+	    trace_ivar(trace, &object, RBPROF_IVAR_OTEL_VALUES, &values))
+		return 1;
+	state->is_last = 1;
+	if (!trace_is_heap(trace, values))
+		return 1;
+	if (trace_hash(trace, values, trace->tracer->current_span, &span))
+		return 1;
+	if (!trace_is_heap(trace, span))
+		return 1;
+	if (trace_open(trace, span, &object) ||
+	    trace_ivar(trace, &object, RBPROF_IVAR_DATADOG_TRACE, &next))
+		return 1;
+	if (next == qnil || next == state->visited)
+		return 1;
+	if (!(index & (index + 1)))
+		state->visited = state->active;
+	state->active = next;
+	state->is_last = 0;
+	return 0;
+}
+
+/* A trace that the API of OpenTelemetry made: the root span is that of the last one in its chain.
+ */
+static __always_inline int trace_datadog_chain(struct trace *trace)
+{
+	struct trace_state *state = trace->state;
+
+	/* Which key it is user space finds once it knows that there is one. */
+	if (!trace->tracer->current_span)
+		return trace_ask(trace, state->active, 0);
+	state->visited = state->active;
+	state->is_last = 0;
+	walk_loop(TRACE_LINKS, trace_link_step, trace);
+	if (state->trace.error)
+		return -1;
+	return state->is_last ? 0 : trace_fail(trace, RBPROF_E_OTEL_DEPTH);
+}
+
+/* From a context's active trace on. */
+static __always_inline int trace_datadog_spans(struct trace *trace)
+{
+	const __u64 qnil = trace->layout->qnil;
+	struct trace_state *state = trace->state;
+	__u64 active_span, values, id;
+	struct trace_object object;
+
+	if (trace_open(trace, state->active, &object) ||
+	    trace_ivar(trace, &object, RBPROF_IVAR_ACTIVE_SPAN, &active_span) ||
+	    trace_ivar(trace, &object, RBPROF_IVAR_OTEL_VALUES, &values) ||
+	    trace_ivar(trace, &object, RBPROF_IVAR_PARENT_SPAN_ID, &id))
+		return -1;
+	if (active_span != qnil && (trace_open(trace, active_span, &object) ||
+				    trace_ivar(trace, &object, RBPROF_IVAR_ID, &id)))
+		return -1;
+	if (values == qnil && active_span == qnil)
+		return 0;
+	if (id == qnil)
+		return 0;
+	if (trace_number(trace, id, &state->trace.span))
+		return -1;
+	if (values != qnil && trace_datadog_chain(trace))
+		return -1;
+	return trace_datadog_root(trace);
 }
 
 static __always_inline int trace_datadog(struct trace *trace)
@@ -413,7 +197,10 @@ static __always_inline int trace_datadog(struct trace *trace)
 		return trace_ask(trace, value, 0);
 	if (trace_ivar(trace, &context, RBPROF_IVAR_ACTIVE_TRACE, &active))
 		return -1;
-	return active == trace->layout->qnil ? 0 : trace_datadog_spans(trace, active);
+	if (active == trace->layout->qnil)
+		return 0;
+	trace->state->active = active;
+	return trace_datadog_spans(trace);
 }
 
 #include "trace_otel.h"

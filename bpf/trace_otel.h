@@ -7,85 +7,8 @@
 #ifndef RBPROF_BPF_TRACE_OTEL_H
 #define RBPROF_BPF_TRACE_OTEL_H
 
-#define TRACE_CONTEXTS	   64 /* of a stack that are looked at for the root span */
-#define TRACE_ENTRIES	   64 /* of a Hash */
-#define TRACE_BINS	   64 /* tries in the table of all objects with such variables */
-#define TRACE_AR_BOUND	   20 /* internal/hash.h: bits of the flags */
-#define TRACE_ARRAY_LENGTH 15
-
-/* ---- collections ---- */
-
-/* An Array's length and the address of its elements. 0, or 1: it is none. */
-static __always_inline int trace_array(struct trace *trace, __u64 value, __u64 *ret_length,
-				       __u64 *ret_elements)
-{
-	const struct ruby_layout *layout = trace->layout;
-	__u64 flags;
-
-	if (!trace_is_heap(trace, value) ||
-	    walk_read(trace->state->words, sizeof(trace->state->words), value))
-		return 1;
-	flags = trace_word(trace, layout->rbasic__flags);
-	if ((flags & RUBY_T_MASK) != RUBY_T_ARRAY)
-		return 1;
-	if (flags & RUBY_ARRAY_EMBED) {
-		*ret_length = flags >> TRACE_ARRAY_LENGTH & layout->array_embed_len_mask;
-		*ret_elements = value + layout->rarray__embed;
-	} else {
-		*ret_length = trace_word(trace, layout->rarray__heap_len);
-		*ret_elements = trace_word(trace, layout->rarray__heap_ptr);
-	}
-	return 0;
-}
-
-static long trace_ar_step(__u32 index, void *context)
-{
-	struct trace *trace = context;
-	__u64 *pair = trace->state->pair;
-
-	if (index >= trace->state->words[1])
-		return 1;
-	if (walk_read(pair, 16,
-		      trace->state->words[2] + index * (__u64)trace->layout->ar_pair__sizeof)) {
-		trace_fail(trace, RBPROF_E_TRACE_FAULT);
-		return 1;
-	}
-	if (pair[0] != trace->state->key)
-		return 0;
-	trace->state->probe = pair[1];
-	return 1;
-}
-
-/* The value that a Hash has for this very object; 0: none. Negative: state->trace.error. */
-static __always_inline int trace_hash(struct trace *trace, __u64 value, __u64 key, __u64 *ret_value)
-{
-	const struct ruby_layout *layout = trace->layout;
-	__u64 flags, table;
-
-	*ret_value = 0;
-	if (!trace_is_heap(trace, value) ||
-	    walk_read(trace->state->words, sizeof(trace->state->words), value))
-		return trace_fail(trace, RBPROF_E_TRACE_FAULT);
-	flags = trace_word(trace, layout->rbasic__flags);
-	if ((flags & RUBY_T_MASK) != RUBY_T_HASH)
-		return trace_fail(trace, RBPROF_E_TRACE_FAULT);
-	table = layout->rhash__table == RUBY_NO_FIELD ? trace_word(trace, layout->rhash__table_ptr)
-						      : value + layout->rhash__table;
-	trace->state->key = key;
-	trace->state->probe = 0;
-	if (flags & RUBY_HASH_ST) {
-		if (walk_read(trace->state->words, 24, table + layout->st_table__entries_start))
-			return trace_fail(trace, RBPROF_E_TRACE_FAULT);
-		trace->state->at = trace->state->words[0];
-		walk_loop(TRACE_ENTRIES, trace_st_step, trace);
-	} else if (table) {
-		trace->state->words[1] = flags >> TRACE_AR_BOUND & 0xf;
-		trace->state->words[2] = table + layout->ar_table__pairs;
-		walk_loop(8, trace_ar_step, trace);
-	}
-	*ret_value = trace->state->probe;
-	return trace->state->trace.error ? -1 : 0;
-}
+#define TRACE_CONTEXTS 64 /* of a stack that are looked at for the root span */
+#define TRACE_BINS     64 /* tries in the table of all objects with such variables */
 
 /* ---- variables of objects that have no place for them ---- */
 

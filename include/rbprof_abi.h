@@ -71,20 +71,21 @@ struct rbprof_tracer {
 };
 
 /* Instance variables by which labels of traces are found. */
-#define RBPROF_IVARS(V)                                                      \
-	V(ACTIVE_TRACE, "@active_trace") V(ROOT_SPAN, "@root_span")          \
-	V(ACTIVE_SPAN, "@active_span") V(ID, "@id") V(RESOURCE, "@resource") \
-	V(TYPE, "@type") V(OTEL_VALUES, "@otel_values")                      \
-	V(PARENT_SPAN_ID, "@parent_span_id") V(DATADOG_TRACE, "@datadog_trace") \
-	V(ENTRIES, "@entries") V(CONTEXT, "@context") V(TRACE_ID, "@trace_id") \
-	V(SPAN_ID, "@span_id") V(NAME, "@name") V(KIND, "@kind") \
-	V(OTEL_STACK, "@opentelemetry_context")
+#define RBPROF_IVARS(V)                                                                         \
+	V(ACTIVE_TRACE, "@active_trace")                                                        \
+	V(ROOT_SPAN, "@root_span") V(ACTIVE_SPAN, "@active_span") V(ID, "@id")                  \
+		V(RESOURCE, "@resource") V(TYPE, "@type") V(OTEL_VALUES, "@otel_values")        \
+			V(PARENT_SPAN_ID, "@parent_span_id") V(DATADOG_TRACE, "@datadog_trace") \
+				V(ENTRIES, "@entries") V(CONTEXT, "@context")                   \
+					V(TRACE_ID, "@trace_id") V(SPAN_ID, "@span_id")         \
+						V(NAME, "@name") V(KIND, "@kind")               \
+							V(OTEL_STACK, "@opentelemetry_context")
 
 enum rbprof_ivar {
 #define V(code, name) RBPROF_IVAR_##code,
 	RBPROF_IVARS(V)
 #undef V
-	RBPROF_IVAR_COUNT,
+		RBPROF_IVAR_COUNT,
 };
 
 #define RBPROF_IVAR_NONE 0xff /* objects of the kind do not have it */
@@ -177,7 +178,7 @@ struct rbprof_config {
 enum rbprof_config_flags {
 	RBPROF_COLLECT_WALL = 1 << 0, /* waits are sampled */
 	RBPROF_COLLECT_GC = 1 << 1,
-	RBPROF_PROBE_GC = 1 << 2, /* the programs of its entries and exits are loaded */
+	RBPROF_PROBE_GC = 1 << 2,	  /* the programs of its entries and exits are loaded */
 	RBPROF_COLLECT_ENDPOINT = 1 << 3, /* that of the trace */
 };
 

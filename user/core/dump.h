@@ -30,7 +30,7 @@ struct dump_thread {
 	struct kernel_wait kernel;
 	struct rbprof_trace trace;
 	uint32_t endpoint; /* string id of the trace's, PROFILE_NONE */
-	uint32_t owner; /* index of wait.owner, DUMP_NONE */
+	uint32_t owner;	   /* index of wait.owner, DUMP_NONE */
 };
 
 struct dump_deadlock {

@@ -65,7 +65,7 @@ struct options {
 	bool cpu, wall, gc;   /* what is collected */
 	bool no_gc_stack, no_uprobes, timeline;
 	bool no_trace, no_endpoint; /* of what tracers say */
-	uint64_t ring_ns; /* --ring: only the last so many are kept; 0: all */
+	uint64_t ring_ns;	    /* --ring: only the last so many are kept; 0: all */
 	enum options_stats stats;
 
 	bool json;	  /* --json */

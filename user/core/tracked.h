@@ -31,11 +31,11 @@ struct tracked_row_key {
 	uint32_t stack;
 	uint32_t name; /* string id; PROFILE_NONE: the one last known */
 	uint32_t omitted;
-	uint32_t ractor;    /* id; 0: the main one, or none */
-	uint32_t state;	    /* WAIT: string id */
-	uint32_t holder;    /* WAIT: string id of the GVL holder's name, or PROFILE_NONE */
-	uint32_t gc_info;   /* GC: see ../ruby/gc_info.h */
-	uint32_t gc_source; /* GC: string id */
+	uint32_t ractor;     /* id; 0: the main one, or none */
+	uint32_t state;	     /* WAIT: string id */
+	uint32_t holder;     /* WAIT: string id of the GVL holder's name, or PROFILE_NONE */
+	uint32_t gc_info;    /* GC: see ../ruby/gc_info.h */
+	uint32_t gc_source;  /* GC: string id */
 	uint32_t trace_kind; /* enum rbprof_trace_kind */
 	uint64_t root, span; /* of the trace, as in struct rbprof_trace */
 	uint64_t trace[2];
