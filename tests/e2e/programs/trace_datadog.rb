@@ -218,3 +218,4 @@ File.write(ENV.fetch("TRUTH"), JSON.generate("methods" => $truth))
 $stdout.puts("done")
 $stdout.flush
 $stdin.read
+exit!(0) # without a last try to reach an agent
