@@ -71,15 +71,17 @@ struct rbprof_tracer {
 };
 
 /* Instance variables by which labels of traces are found. */
-#define RBPROF_IVARS(V)                                                                         \
-	V(ACTIVE_TRACE, "@active_trace")                                                        \
-	V(ROOT_SPAN, "@root_span") V(ACTIVE_SPAN, "@active_span") V(ID, "@id")                  \
-		V(RESOURCE, "@resource") V(TYPE, "@type") V(OTEL_VALUES, "@otel_values")        \
-			V(PARENT_SPAN_ID, "@parent_span_id") V(DATADOG_TRACE, "@datadog_trace") \
-				V(ENTRIES, "@entries") V(CONTEXT, "@context")                   \
-					V(TRACE_ID, "@trace_id") V(SPAN_ID, "@span_id")         \
-						V(NAME, "@name") V(KIND, "@kind")               \
-							V(OTEL_STACK, "@opentelemetry_context")
+/* clang-format off */
+#define RBPROF_IVARS(V) \
+	/* dd-trace-rb */ \
+	V(ACTIVE_TRACE, "@active_trace") V(ROOT_SPAN, "@root_span") V(ACTIVE_SPAN, "@active_span") \
+	V(ID, "@id") V(RESOURCE, "@resource") V(TYPE, "@type") \
+	V(OTEL_VALUES, "@otel_values") V(PARENT_SPAN_ID, "@parent_span_id") \
+	V(DATADOG_TRACE, "@datadog_trace") \
+	/* OpenTelemetry */ \
+	V(ENTRIES, "@entries") V(CONTEXT, "@context") V(TRACE_ID, "@trace_id") V(SPAN_ID, "@span_id") \
+	V(NAME, "@name") V(KIND, "@kind") V(OTEL_STACK, "@opentelemetry_context")
+/* clang-format on */
 
 enum rbprof_ivar {
 #define V(code, name) RBPROF_IVAR_##code,

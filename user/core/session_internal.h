@@ -203,6 +203,8 @@ const struct rbprof_tracer *session__tracer(struct session *session,
 /* Keeps the endpoint, and counts what was missing. */
 void session__on_trace_reading(struct session *session, struct tracked_process *process,
 			       const struct trace_reading *reading);
+/* Puts the endpoint last seen of each local root span on all rows of a profile to be written. */
+void session__set_endpoints(const struct session *session, struct profile *profile);
 /* The child, forked then, has what its parent had. */
 void session__fork_trace(struct session *session, const struct tracked_process *parent,
 			 struct tracked_process *child, uint64_t time_ns);

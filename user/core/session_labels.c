@@ -330,6 +330,7 @@ struct profile *session__profile(struct session *session, const char *command_li
 		session__flush(session);
 	if (!profile)
 		return NULL;
+	session__set_endpoints(session, profile);
 	info = profile__info(profile);
 	info->time_ns = (int64_t)(begin_ns + session->boot_offset_ns);
 	info->duration_ns = (int64_t)(end_ns - begin_ns);

@@ -394,3 +394,75 @@ const char *tracked_process__endpoint(const struct tracked_process *process, uin
 		HASH_FIND(hh, process->trace->roots, &root_id, sizeof(root_id), root);
 	return root ? root->endpoint : NULL;
 }
+
+/* The endpoint that rows of the pid with this root span are to have now; NULL: none is known. */
+static const char *endpoint_of(const struct session *session, int64_t pid, uint64_t root)
+{
+	const struct tracked_process *process;
+	const char *endpoint = NULL;
+
+	for (process = session->processes; process && !endpoint; process = process->hh.next) {
+		if (process->found.pid == pid)
+			endpoint = tracked_process__endpoint(process, root);
+	}
+	return endpoint;
+}
+
+#define MAX_LABELS 32
+
+/* The label set with the endpoint that it is to have; itself, if it has that or none is known. */
+static uint32_t with_endpoint(const struct session *session, struct profile *profile,
+			      uint32_t label_set)
+{
+	const struct profile_label_set set = profile__label_set_at(profile, label_set);
+	struct profile_label labels[MAX_LABELS];
+	bool has_root = false;
+	int64_t pid = 0, root = 0;
+	const char *endpoint;
+	uint32_t i, count;
+
+	if (set.count + 2 > MAX_LABELS)
+		return label_set;
+	for (i = 0; i < set.count; i++) {
+		const char *key = profile__text(profile, set.labels[i].key);
+
+		if (!strcmp(key, "pid"))
+			pid = set.labels[i].number;
+		if (strcmp(key, "local root span id"))
+			continue;
+		has_root = true;
+		root = set.labels[i].number;
+	}
+	endpoint = has_root ? endpoint_of(session, pid, (uint64_t)root) : NULL;
+	if (!endpoint)
+		return label_set;
+	memcpy(labels, set.labels, set.count * sizeof(*labels));
+	count = set.count;
+	labels[count++] = (struct profile_label){
+		.key = profile__cstring(profile, "trace endpoint"),
+		.text = profile__cstring(profile, endpoint),
+		.unit = PROFILE_NONE,
+	};
+	labels[count++] = (struct profile_label){
+		.key = profile__cstring(profile, "endpoint source"),
+		.text = profile__cstring(profile, "trace"),
+		.unit = PROFILE_NONE,
+	};
+	return profile__label_set(profile, labels, count);
+}
+
+void session__set_endpoints(const struct session *session, struct profile *profile)
+{
+	const struct tracked_process *process = session->processes;
+	struct profile_row *rows;
+	size_t count, i;
+
+	while (process && !(process->trace && process->trace->roots))
+		process = process->hh.next;
+	if (!process || profile__take_rows(profile, &rows, &count))
+		return;
+	for (i = 0; i < count; i++)
+		profile__add(profile, rows[i].stack,
+			     with_endpoint(session, profile, rows[i].label_set), rows[i].values);
+	free(rows);
+}
