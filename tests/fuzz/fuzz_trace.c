@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /*
- * The walker of traces and what it is told, on memory that the fuzzer makes up: of each release, with
- * objects that are garbage, point to themselves or change between two reads. Nothing may crash or go
- * on without end; what says that it failed has no labels, and what has labels says no failure.
+ * The walker of traces and what it is told, on memory that the fuzzer makes up: of each release,
+ * with objects that are garbage, point to themselves or change between two reads. Nothing may crash
+ * or go on without end; what says that it failed has no labels, and what has labels says no
+ * failure.
  */
 #include <errno.h>
 #include <stdbool.h>
@@ -57,8 +58,7 @@ static int read_made_up(struct memory *memory, const struct memory_range *ranges
 		unsigned char *into = ranges[i].into;
 
 		/* An input in which nothing ends is of no use. */
-		if (++made_up->reads > 20000 || ranges[i].address < 4096 ||
-		    ranges[i].address >> 47)
+		if (++made_up->reads > 20000 || ranges[i].address < 4096 || ranges[i].address >> 47)
 			return -EFAULT;
 		for (k = 0; k < ranges[i].size; k++) {
 			const uint64_t address = ranges[i].address + k;
