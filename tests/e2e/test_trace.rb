@@ -42,6 +42,20 @@ class TestTrace < E2E
     end
   end
 
+  # What was asked not to be there is not.
+  def test_switches_leave_labels_out
+    Rubies.gems("3.1") || skip("no gems for ruby 3.1: tests/gems 3.1")
+    { "--no-trace" => [], "--no-endpoint" => ["local root span id", "span id"] }.each do |switch, left|
+      program = Program.new("trace_datadog.rb", 0.5, ruby: Rubies.with_gems("3.1"), env: { "GEM_VERSION" => "2.47.0" })
+      profiler = Profiler.start("-p", program.pid, "-F", HZ, switch)
+      program.run
+      profiler.stop
+      program.finish
+      assert_code 0, profiler
+      assert_equal left, profiler.profile.label_keys.grep(/span|trace|endpoint/).sort, switch
+    end
+  end
+
   RUNS.each_key do |run|
     name = run.tr(" .", "_")
 

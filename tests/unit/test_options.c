@@ -146,6 +146,9 @@ static void test_what_is_collected(void **state)
 	accept(&line, "record --no-cpu --cpu --no-wall --wall --no-gc --gc", &options);
 	assert_true(options.cpu && options.wall && options.gc);
 	options__free(&options);
+	accept(&line, "record --no-trace --no-endpoint", &options);
+	assert_true(options.no_trace && options.no_endpoint);
+	options__free(&options);
 	accept(&line, "record --no-gc-stack --no-uprobes --timeline --value wall-time", &options);
 	assert_true(options.no_gc_stack && options.no_uprobes && options.timeline);
 	assert_string_equal(options.value, "wall-time");

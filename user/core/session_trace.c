@@ -37,7 +37,7 @@ struct tracked_trace {
 	uint64_t look_ns, searched_ns, pause_ns, shapes_ns;
 	uint32_t shape_count, ids_met;
 	bool has_tracer;
-	uint64_t ivar_ids[RBPROF_IVAR_COUNT], current_span_at;
+	uint64_t ivar_ids[RBPROF_IVAR_COUNT], current_span_at, current_span;
 	uint64_t server_kind; /* VALUE of :server, 0: not met */
 	struct learned *learned;
 	size_t learned_count;
@@ -198,10 +198,21 @@ static void search(struct session *session, struct tracked_process *process,
 	trace->searched_ns = now;
 	if (tracer__find(source, &tracer))
 		return;
+	trace->current_span = tracer.current_span;
 	trace->has_tracer |= tracer.datadog_key || tracer.otel_key || tracer.generic_ivars;
 	if (trace->has_tracer)
 		learn_shapes(session, process, source, now);
 	tell(session, process, &tracer);
+}
+
+/* A collection that moves objects moves the key, too; the constant then has its new place. */
+static bool has_moved(const struct tracked_trace *trace, const struct tracer_source *source)
+{
+	uint64_t value;
+
+	return trace->current_span_at &&
+	       !memory__read_u64(source->memory, trace->current_span_at, &value) &&
+	       value != trace->current_span;
 }
 
 /* A tracer uses a name that nobody used before: where none came, there is no new one. */
@@ -218,7 +229,7 @@ static void look(struct session *session, struct tracked_process *process, uint6
 		return;
 	if (trace->has_tracer)
 		learn_shapes(session, process, &source, now);
-	if (count != trace->id_count) {
+	if (count != trace->id_count || has_moved(trace, &source)) {
 		trace->pause_ns = MIN_SEARCH_NS;
 	} else if (now - trace->searched_ns < trace->pause_ns) {
 		return;

@@ -116,6 +116,10 @@ def work_configured
   spin(0.2)
 end
 
+def work_compacted
+  spin(0.2)
+end
+
 def work_anew
   spin(0.2)
 end
@@ -190,6 +194,13 @@ def threads_and_fibers
   end
 end
 
+# All objects get another place, classes too.
+def compacted
+  GC.compact
+  sleep(0.5) # until that is found out
+  traced("compacted", :work_compacted)
+end
+
 # The old context stays behind under its own name.
 def configured_again
   traced("before", :work_configured)
@@ -213,6 +224,7 @@ switch_spans(SECONDS, :in_first, :in_second)
 kinds
 distributed
 threads_and_fibers
+compacted
 configured_again
 File.write(ENV.fetch("TRUTH"), JSON.generate("methods" => $truth))
 $stdout.puts("done")

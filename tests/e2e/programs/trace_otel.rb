@@ -35,7 +35,7 @@ end
   eval("def #{name}\n limit = now + 0.0001\n nil while now < limit\nend", nil, __FILE__, __LINE__)
 end
 
-%w[work_outside work_client work_in_fiber work_beside_fiber work_in_thread work_warm].each do |name|
+%w[work_outside work_client work_in_fiber work_beside_fiber work_in_thread work_compacted work_warm].each do |name|
   eval("def #{name}\n spin(0.2)\nend", nil, __FILE__, __LINE__)
 end
 
@@ -92,6 +92,9 @@ traced("sleep", :sleep_in_span, "sleep", kind: :server)
 traced("gc", :collect)
 Array.new(3) { Thread.new { traced("thread", :work_in_thread) } }.each(&:join)
 fibers
+GC.compact
+sleep(0.5)
+traced("compacted", :work_compacted)
 File.write(ENV.fetch("TRUTH"), JSON.generate("methods" => $truth))
 $stdout.puts("done")
 $stdout.flush
