@@ -341,8 +341,8 @@ static void test_other_commands(void **state)
 static void test_not_in_this_version(void **state)
 {
 	static const char *const must_be[] = {
-		"alloc",       "no-alloc",	    "heap",	      "no-heap", "no-trace",
-		"no-endpoint", "no-frame-endpoint", "no-alloc-class", "native",	 "kernel",
+		"alloc",	  "no-alloc", "heap",	"no-heap", "no-frame-endpoint",
+		"no-alloc-class", "native",   "kernel",
 	};
 	char text[128];
 

@@ -106,8 +106,6 @@ const struct option_entry option_entries[] = {
 	NOT_YET(RECORD, "no-alloc-class"),
 	NOT_YET(RECORD, "heap"),
 	NOT_YET(RECORD, "no-heap"),
-	NOT_YET(RECORD, "no-trace"),
-	NOT_YET(RECORD, "no-endpoint"),
 	NOT_YET(RECORD, "no-frame-endpoint"),
 	NOT_YET(RECORD, "native"),
 	NOT_YET(RECORD, "kernel"),
