@@ -42,6 +42,34 @@ class TestTrace < E2E
     end
   end
 
+  # A fork has what its parent had: its spans are known from its first instant on.
+  def test_children_have_labels_and_each_root_span_its_endpoint
+    version = Rubies.gems("3.3") ? "3.3" : "3.1"
+    Rubies.gems(version) || skip("no gems for ruby #{version}: tests/gems #{version}")
+    program = Program.new("trace_forks.rb", 6, 600, ruby: Rubies.with_gems(version))
+    profiler = Profiler.start("-p", program.pid, "-F", HZ, "--stats=json")
+    program.run
+    profiler.stop
+    program.finish
+    assert_code 0, profiler
+    bare = all = 0
+    program.truth["children"].each do |pid, root|
+      samples = profiler.profile.of(pid.to_i).select { |s| s.frame?("Object#work_of_child") && !s.overhead? }
+      labelled, missing = samples.partition { |s| s.labels.key?("span id") }
+      assert_equal [[root, root, "ChildController#show"]],
+                   labelled.map { |s| [id(s.labels["local root span id"]), id(s.labels["span id"]), s.labels["trace endpoint"]] }.uniq
+      bare += ticks(missing)
+      all += ticks(samples)
+    end
+    assert_operator bare, :<=, Chance.most(0.01 * all), "ticks of children without ids, of #{all}: #{profiler.stats["errors"]}"
+    roots = profiler.profile.of(program.pid).select { |s| s.frame?("Object#work_of_roots") && s.labels.key?("span id") }
+    assert_operator roots.size, :>, 100
+    assert_empty roots.reject { |s| s.labels["trace endpoint"].to_s.match?(/\ARootController#\d+\z/) }
+    roots.group_by { |s| s.labels["local root span id"] }.each_value do |same|
+      assert_equal 1, same.map { |s| s.labels["trace endpoint"] }.uniq.size
+    end
+  end
+
   # What was asked not to be there is not.
   def test_switches_leave_labels_out
     Rubies.gems("3.1") || skip("no gems for ruby 3.1: tests/gems 3.1")
