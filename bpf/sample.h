@@ -179,6 +179,7 @@ __noinline int sample_stack(const struct rbprof_process *process, struct thread_
 	sample_collector(layout, state, sample);
 	scratch->trace.local_storage = walk_word(&walk, layout->ec__local_storage);
 	scratch->trace.fiber = walk_word(&walk, layout->ec__fiber_ptr);
+	scratch->trace.thread = sample->thread;
 	scratch->trace.has_ec = 1;
 	scratch->walk.process = process->serial;
 	scratch->walk.epoch = rbprof_gc_epoch(&sample->gc);

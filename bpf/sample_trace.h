@@ -139,9 +139,10 @@ static __always_inline void sample_trace(const struct rbprof_process *process,
 					 struct rbprof_counters *c)
 {
 	const struct rbprof_tracer *tracer = &process->tracer;
-	bool has_otel = tracer->otel_key || tracer->generic_ivars;
+	bool has_datadog = tracer->datadog_key || tracer->datadog_symbol;
+	bool has_otel = tracer->current_span && (tracer->otel_key || tracer->generic_ivars);
 
-	if ((!tracer->datadog_key && !has_otel) || !scratch->trace.has_ec)
+	if ((!has_datadog && !has_otel) || !scratch->trace.has_ec)
 		return;
 	sample_datadog(process, scratch);
 	if (has_otel)

@@ -21,6 +21,7 @@ struct trace_state {
 	__u64 serial; /* of the process image; set by the caller, as the next and wants_endpoint */
 	__u64 local_storage; /* of the execution context */
 	__u64 fiber;	     /* rb_fiber_t */
+	__u64 thread;	     /* rb_thread_t */
 	__u64 words[TRACE_WORDS];
 	__u64 at, probe, key; /* of a search */
 	/* The stack of contexts that is looked through, and the span at its end. */
@@ -181,12 +182,28 @@ static __always_inline int trace_datadog_spans(struct trace *trace)
 	return trace_datadog_root(trace);
 }
 
+/* The tracer's context of the fiber, or of the thread where it is kept there; 0: none. */
+static __always_inline int trace_datadog_context(struct trace *trace, __u64 *ret_context)
+{
+	struct trace_state *state = trace->state;
+	__u64 locals;
+
+	*ret_context = 0;
+	if (trace->tracer->datadog_key)
+		return trace_local(trace, trace->tracer->datadog_key, ret_context);
+	if (walk_read(&state->value, 8, state->thread + trace->layout->th__self))
+		return trace_fail(trace, RBPROF_E_TRACE_FAULT);
+	if (trace_variable(trace, state->value, RBPROF_IVAR_LOCALS, &locals))
+		return -1;
+	return locals ? trace_hash(trace, locals, trace->tracer->datadog_symbol, ret_context) : 0;
+}
+
 static __always_inline int trace_datadog(struct trace *trace)
 {
 	struct trace_object context;
 	__u64 value, active;
 
-	if (trace_local(trace, trace->tracer->datadog_key, &value))
+	if (trace_datadog_context(trace, &value))
 		return -1;
 	if (!value || value == trace->layout->qnil)
 		return 0;
@@ -225,7 +242,7 @@ static __always_inline void trace_begin(struct trace_state *state)
 static __always_inline void trace_find_datadog(struct trace *trace)
 {
 	trace_begin(trace->state);
-	if (trace->tracer->datadog_key)
+	if (trace->tracer->datadog_key || trace->tracer->datadog_symbol)
 		trace_datadog(trace);
 	if (trace->state->trace.error)
 		trace->state->trace.kind = RBPROF_TRACE_NONE;

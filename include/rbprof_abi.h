@@ -63,9 +63,10 @@ struct rbprof_tracer {
 	/* Fiber-local that holds dd-trace-rb's context: its id; from 3.0 on the id's serial. */
 	__u64 datadog_key;
 	__u64 datadog_class; /* VALUE of Datadog::Tracing::Context */
+	__u64 datadog_symbol; /* where it is a variable of the thread: VALUE of its name */
 	/* The same for the stack of contexts of OpenTelemetry's API. */
 	__u64 otel_key;
-	/* ... where it is a variable of the Fiber: address of generic_iv_tbl_ (variable.c). */
+	/* For variables of the Fiber or the thread: address of generic_iv_tbl_ (variable.c). */
 	__u64 generic_ivars;
 	__u64 current_span; /* VALUE of OpenTelemetry's CURRENT_SPAN_KEY, 0: not known */
 };
@@ -77,7 +78,7 @@ struct rbprof_tracer {
 	V(ACTIVE_TRACE, "@active_trace") V(ROOT_SPAN, "@root_span") V(ACTIVE_SPAN, "@active_span") \
 	V(ID, "@id") V(RESOURCE, "@resource") V(TYPE, "@type") \
 	V(OTEL_VALUES, "@otel_values") V(PARENT_SPAN_ID, "@parent_span_id") \
-	V(DATADOG_TRACE, "@datadog_trace") \
+	V(DATADOG_TRACE, "@datadog_trace") V(LOCALS, "locals") \
 	/* OpenTelemetry */ \
 	V(ENTRIES, "@entries") V(CONTEXT, "@context") V(TRACE_ID, "@trace_id") V(SPAN_ID, "@span_id") \
 	V(NAME, "@name") V(KIND, "@kind") V(OTEL_STACK, "@opentelemetry_context")
@@ -102,7 +103,7 @@ struct rbprof_ivars_key {
 struct rbprof_ivars {
 	__u8 index[RBPROF_IVAR_COUNT];
 	__u8 is_complex; /* they are in a table of the object's own: not read */
-	__u8 reserved[3];
+	__u8 reserved[2];
 	__u32 known; /* entries of iv_index_tbl: with more, what it had not it may have */
 };
 
@@ -398,11 +399,11 @@ struct rbprof_unknown {
 	__u64 table;  /* as in struct rbprof_ivars_key; 0: it is not an object as expected */
 };
 
-_Static_assert(sizeof(struct rbprof_tracer) == 40, "abi");
+_Static_assert(sizeof(struct rbprof_tracer) == 48, "abi");
 _Static_assert(sizeof(struct rbprof_ivars) == 24, "abi");
 _Static_assert(sizeof(struct rbprof_trace) == 40, "abi");
 _Static_assert(sizeof(struct rbprof_endpoint) == 56 + RBPROF_ENDPOINT_BYTES, "abi");
-_Static_assert(sizeof(struct rbprof_process) == 96, "abi");
+_Static_assert(sizeof(struct rbprof_process) == 104, "abi");
 _Static_assert(sizeof(struct rbprof_cpu) == 64, "abi");
 _Static_assert(sizeof(struct rbprof_event) == 32, "abi");
 _Static_assert(sizeof(struct rbprof_frame) == 32, "abi");

@@ -70,6 +70,24 @@ class TestTrace < E2E
     end
   end
 
+  %w[2.7 3.1 3.3 3.4].each do |version|
+    define_method("test_context_among_the_threads_variables_of_#{version.tr(".", "_")}") do
+      Rubies.gems(version) || skip("no gems for ruby #{version}: tests/gems #{version}")
+      program = Program.new("trace_variable.rb", ruby: Rubies.with_gems(version))
+      profiler = Profiler.start("-p", program.pid, "-F", HZ, "--stats=json")
+      program.run
+      profiler.stop
+      program.finish
+      assert_code 0, profiler
+      samples = profiler.profile.samples.select { |s| s.frame?("Object#work_in_span") && !s.overhead? }
+      labelled, bare = samples.partition { |s| s.labels.key?("span id") }
+      assert_equal [[program.truth["id"]] * 2 + ["SomeController#show"]],
+                   labelled.map { |s| [id(s.labels["local root span id"]), id(s.labels["span id"]), s.labels["trace endpoint"]] }.uniq,
+                   profiler.stats["errors"].to_s
+      assert_operator ticks(bare), :<=, Chance.most(0.02 * ticks(samples)), profiler.stats["errors"].to_s
+    end
+  end
+
   # What was asked not to be there is not.
   def test_switches_leave_labels_out
     Rubies.gems("3.1") || skip("no gems for ruby 3.1: tests/gems 3.1")

@@ -44,7 +44,8 @@ struct dump_trace *dump_trace__open(const struct dump_source *source)
 	for (i = 0; i < TRACER_GENERIC_MAX; i++)
 		trace->source.generic_ivars[i] = ruby_process__generic_ivars(process, i);
 	if (!tracer__find(&trace->source, &trace->tracer) &&
-	    (trace->tracer.datadog_key || trace->tracer.otel_key || trace->tracer.generic_ivars))
+	    (trace->tracer.datadog_key || trace->tracer.datadog_symbol || trace->tracer.otel_key ||
+	     trace->tracer.generic_ivars))
 		return trace;
 	dump_trace__close(trace);
 	return NULL;

@@ -129,6 +129,9 @@ static void tell(struct session *session, struct tracked_process *process,
 	if (tracer->datadog_key) {
 		entry.tracer.datadog_key = tracer->datadog_key;
 		entry.tracer.datadog_class = tracer->datadog_class;
+	} else if (tracer->datadog_symbol && !entry.tracer.datadog_key) {
+		entry.tracer.datadog_symbol = tracer->datadog_symbol;
+		entry.tracer.datadog_class = tracer->datadog_class;
 	}
 	if (tracer->otel_key)
 		entry.tracer.otel_key = tracer->otel_key;
@@ -199,7 +202,8 @@ static void search(struct session *session, struct tracked_process *process,
 	if (tracer__find(source, &tracer))
 		return;
 	trace->current_span = tracer.current_span;
-	trace->has_tracer |= tracer.datadog_key || tracer.otel_key || tracer.generic_ivars;
+	trace->has_tracer |= tracer.datadog_key || tracer.datadog_symbol || tracer.otel_key ||
+			     tracer.generic_ivars;
 	if (trace->has_tracer)
 		learn_shapes(session, process, source, now);
 	tell(session, process, &tracer);
@@ -362,7 +366,8 @@ const struct rbprof_tracer *session__tracer(struct session *session,
 	if (session->options->no_trace || !process->trace ||
 	    programs__get_process(session->programs, process->found.pid, &entry) ||
 	    entry.serial != process->serial ||
-	    !(entry.tracer.datadog_key || entry.tracer.otel_key || entry.tracer.generic_ivars) ||
+	    !(entry.tracer.datadog_key || entry.tracer.datadog_symbol || entry.tracer.otel_key ||
+	      entry.tracer.generic_ivars) ||
 	    !open_source(session, process, ret_source))
 		return NULL;
 	*ret_tracer = entry.tracer;

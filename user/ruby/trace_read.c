@@ -91,6 +91,8 @@ int trace_read__fiber(const struct tracer_source *source, const struct rbprof_tr
 
 	if (memory__read(source->memory, ec + source->layout->ec__local_storage,
 			 &state.local_storage, sizeof(state.local_storage)) ||
+	    memory__read(source->memory, ec + source->layout->ec__thread_ptr, &state.thread,
+			 sizeof(state.thread)) ||
 	    memory__read(source->memory, ec + source->layout->ec__fiber_ptr, &state.fiber,
 			 sizeof(state.fiber))) {
 		reading.trace.error = RBPROF_E_TRACE_FAULT;

@@ -9,10 +9,11 @@
 #include "threads.h"
 #include "tracer_impl.h"
 
-#define MAX_LOCALS    1024 /* fiber-locals of one fiber */
-#define MAX_CLASSES   64   /* of their values, remembered in one search */
-#define MAX_CONSTANTS (1u << 16)
-#define MAX_SUPERS    32
+#define MAX_LOCALS     1024 /* fiber-locals of one fiber */
+#define MAX_CLASSES    64   /* of their values, remembered in one search */
+#define MAX_CONSTANTS  (1u << 16)
+#define MAX_SUPERS     32
+#define AR_BOUND_SHIFT 20 /* RHASH_AR_TABLE_BOUND_SHIFT */
 
 static const char context_class[] = "Datadog::Tracing::Context#";
 static const char otel_stack[] = "__opentelemetry_context_storage__";
@@ -183,8 +184,8 @@ static bool is_object(uint64_t key, void *context)
 	return key == *(const uint64_t *)context;
 }
 
-/* Finds the table of all such variables: the one in which this object is. */
-static void find_generic(struct search *search, uint64_t object)
+/* Finds the table of all such variables: the one in which this object is, and what is there. */
+static bool find_generic(struct search *search, uint64_t object, uint64_t *ret_variables)
 {
 	const struct tracer_source *source = search->source;
 	uint64_t table, value;
@@ -197,9 +198,74 @@ static void find_generic(struct search *search, uint64_t object)
 		    !object__st_find(&search->reader, table, is_object, &object, &found, &value) &&
 		    found) {
 			search->tracer.generic_ivars = source->generic_ivars[i];
-			return;
+			*ret_variables = value;
+			return true;
 		}
 	}
+	return false;
+}
+
+/* The number of a variable that such an object has, or RBPROF_IVAR_NONE. */
+static uint8_t variable_of(const struct tracer_source *source, uint64_t object,
+			   enum rbprof_ivar ivar)
+{
+	const struct ruby_layout *layout = source->layout;
+	struct rbprof_ivars ivars;
+	uint64_t flags, table;
+
+	if (layout->gen_ivtbl__ivptr == RUBY_NO_FIELD || !is_heap_object(layout, object) ||
+	    memory__read_u64(source->memory, object + layout->rbasic__flags, &flags) ||
+	    (flags & RUBY_T_MASK) != RUBY_T_DATA || !(flags & RUBY_FL_EXIVAR) ||
+	    tracer__ivars(source, object, &table, &ivars))
+		return RBPROF_IVAR_NONE;
+	return ivars.index[ivar];
+}
+
+/* A Hash's pairs: few lie in it (internal/hash.h), more in an st_table. */
+static int list_hash(const struct tracer_source *source, uint64_t hash, struct local *pairs,
+		     size_t *ret_count)
+{
+	const struct ruby_layout *layout = source->layout;
+	uint64_t flags, table = hash + layout->rhash__table;
+	int err = memory__read_u64(source->memory, hash + layout->rbasic__flags, &flags);
+
+	if (!err && (flags & RUBY_T_MASK) != RUBY_T_HASH)
+		err = -EINVAL;
+	if (!err && layout->rhash__table == RUBY_NO_FIELD)
+		err = memory__read_u64(source->memory, hash + layout->rhash__table_ptr, &table);
+	if (err || flags & RUBY_HASH_ST)
+		return err ? err : list_st_locals(source, table, pairs, ret_count);
+	*ret_count = table ? flags >> AR_BOUND_SHIFT & 0xf : 0;
+	return memory__read(source->memory, table + layout->ar_table__pairs, pairs,
+			    *ret_count * sizeof(*pairs));
+}
+
+/* Variables of the thread, not of a fiber: a Hash by Symbols. */
+static void look_at_variables(struct search *search, uint64_t thread)
+{
+	const struct tracer_source *source = search->source;
+	const uint8_t index = variable_of(source, thread, RBPROF_IVAR_LOCALS);
+	struct local pairs[MAX_LOCALS];
+	const uint64_t before = search->tracer.generic_ivars;
+	uint64_t variables, hash, head[2];
+	size_t count = 0, i;
+
+	if (index == RBPROF_IVAR_NONE || !find_generic(search, thread, &variables) ||
+	    memory__read_u64(source->memory,
+			     variables + source->layout->gen_ivtbl__ivptr + 8 * (uint64_t)index,
+			     &hash) ||
+	    !is_heap_object(source->layout, hash) || list_hash(source, hash, pairs, &count))
+		count = 0;
+	for (i = 0; i < count; i++) {
+		if (is_heap_object(source->layout, pairs[i].value) &&
+		    !memory__read(source->memory, pairs[i].value, head, sizeof(head)) &&
+		    (head[0] & RUBY_T_MASK) == RUBY_T_OBJECT && is_context_class(search, head[1])) {
+			search->tracer.datadog_symbol = pairs[i].key;
+			search->tracer.datadog_class = head[1];
+		}
+	}
+	if (!search->tracer.datadog_symbol)
+		search->tracer.generic_ivars = before;
 }
 
 /* A Fiber that has OpenTelemetry's stack as a variable of its own. */
@@ -207,19 +273,14 @@ static void look_at_fiber(struct search *search, uint64_t ec)
 {
 	const struct tracer_source *source = search->source;
 	const struct ruby_layout *layout = source->layout;
-	uint64_t fiber, self, flags, table;
-	struct rbprof_ivars ivars;
+	uint64_t fiber, self, variables;
 
-	if (search->tracer.generic_ivars || layout->gen_ivtbl__ivptr == RUBY_NO_FIELD ||
+	if (search->tracer.generic_ivars ||
 	    memory__read_u64(source->memory, ec + layout->ec__fiber_ptr, &fiber) ||
-	    memory__read_u64(source->memory, fiber + layout->fiber__self, &self) ||
-	    !is_heap_object(layout, self) ||
-	    memory__read_u64(source->memory, self + layout->rbasic__flags, &flags) ||
-	    (flags & RUBY_T_MASK) != RUBY_T_DATA || !(flags & RUBY_FL_EXIVAR))
+	    memory__read_u64(source->memory, fiber + layout->fiber__self, &self))
 		return;
-	if (!tracer__ivars(source, self, &table, &ivars) &&
-	    ivars.index[RBPROF_IVAR_OTEL_STACK] != RBPROF_IVAR_NONE)
-		find_generic(search, self);
+	if (variable_of(source, self, RBPROF_IVAR_OTEL_STACK) != RBPROF_IVAR_NONE)
+		find_generic(search, self, &variables);
 }
 
 static void look_at_thread(struct search *search, uint64_t ec)
@@ -360,6 +421,10 @@ int tracer__find(const struct tracer_source *source, struct rbprof_tracer *ret_t
 	if (count && (search.tracer.otel_key || search.tracer.generic_ivars ||
 		      source->ivar_ids[RBPROF_IVAR_OTEL_VALUES]))
 		find_current_span(&search, threads[0].self);
+	for (i = 0; i < count && !search.tracer.datadog_key; i++) {
+		if (threads[i].status != RUBY_THREAD_KILLED)
+			look_at_variables(&search, threads[i].self);
+	}
 	reader__free(&search.reader);
 	free(threads);
 	*ret_tracer = search.tracer;
