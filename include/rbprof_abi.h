@@ -62,7 +62,7 @@ enum rbprof_process_flags {
 struct rbprof_tracer {
 	/* Fiber-local that holds dd-trace-rb's context: its id; from 3.0 on the id's serial. */
 	__u64 datadog_key;
-	__u64 datadog_class; /* VALUE of Datadog::Tracing::Context */
+	__u64 datadog_class;  /* VALUE of Datadog::Tracing::Context */
 	__u64 datadog_symbol; /* where it is a variable of the thread: VALUE of its name */
 	/* The same for the stack of contexts of OpenTelemetry's API. */
 	__u64 otel_key;

@@ -8,7 +8,7 @@ require_relative "helper"
 # sample that was taken of it.
 class TestTrace < E2E
   HZ = 499
-  SECONDS = 3
+  SECONDS = 2
   # name => Ruby and version of the gem
   RUNS = { "3.1" => %w[3.1 2.47.0], "2.7" => %w[2.7 2.47.0], "3.3" => %w[3.3 2.47.0], "3.4" => %w[3.4 2.47.0],
            "old gem" => %w[3.1 2.10.0] }.freeze
