@@ -299,6 +299,7 @@ static __always_inline void gc_send_stack(const struct gc_hit *hit, const struct
 	sample->flags = RBPROF_SAMPLE_GC_STACK;
 	sample->cpu = bpf_get_smp_processor_id();
 	sample_stack(hit->process, hit->state, scratch, hit->c, hit->task->thread.fsbase);
+	sample_trace(hit->process, hit->state, scratch, hit->c);
 	/* The step is over but for the flag: what the stack holds stays as it is. */
 	sample->gc.flags &= ~RUBY_GC_DURING_GC;
 	known_epoch = emit_known_stack(sample, &frames);

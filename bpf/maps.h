@@ -59,11 +59,14 @@ struct thread_state {
 	/* Time on and off the CPU (wall.h). Either on_since or off_since is 0. */
 	u64 start_ns; /* CLOCK_MONOTONIC, as the next two */
 	u64 on_since_ns, off_since_ns;
-	s64 on_ns;		      /* not yet told, up to there; negative: told too much */
-	u64 off_ns;		      /* the same off the CPU */
-	u64 tick_ns, cell_ns;	      /* next wall tick, and begin of the period that it is in */
-	u64 left_ns;		      /* when it last left a CPU */
-	u64 run_delay_ns;	      /* sched_info.run_delay when it left its CPU */
+	s64 on_ns;	      /* not yet told, up to there; negative: told too much */
+	u64 off_ns;	      /* the same off the CPU */
+	u64 tick_ns, cell_ns; /* next wall tick, and begin of the period that it is in */
+	u64 left_ns;	      /* when it last left a CPU */
+	u64 run_delay_ns;     /* sched_info.run_delay when it left its CPU */
+	/* What it last told of traces (sample_trace.h). */
+	u64 endpoint_root, endpoint_hash, endpoint_ns;
+	u64 unknown_table, unknown_ns;
 	u64 asked;		      /* wait.switches for which user space was asked to read it */
 	u32 lengths_us[WALL_CLASSES]; /* of the last sleeps of each kind: a decaying maximum */
 	u32 wait_class;		      /* of this time off the CPU */
@@ -111,6 +114,7 @@ struct {
 struct scratch {
 	struct walk_state walk;
 	struct walk_methods methods;
+	struct trace_state trace;
 	struct rbprof_sample sample;
 	struct rbprof_frame frames[RBPROF_MAX_FRAMES]; /* continues sample.frames */
 };

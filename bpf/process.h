@@ -21,6 +21,9 @@ static __always_inline void thread_set_up(struct task_struct *task, struct threa
 	state->serial = serial;
 	state->ec_slot = 0;
 	state->objspace = 0;
+	state->endpoint_root = 0;
+	state->endpoint_ns = 0;
+	state->unknown_ns = 0;
 	state->has_ended = 0;
 	__sync_lock_test_and_set(&state->is_started, 1);
 }

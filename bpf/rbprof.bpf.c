@@ -9,12 +9,15 @@
 #define walk_read(into, size, address) bpf_probe_read_user(into, size, (void *)(address))
 #define walk_loop(count, step, walk)   bpf_loop(count, step, walk, 0)
 #include "walk.h"
+#include "ivars.h"
+#include "trace.h"
 #include "maps.h"
 #include "task.h"
 #include "clock.h"
 #include "pid.h"
 #include "thread_pointer.h"
 #include "emit.h"
+#include "sample_trace.h"
 #include "sample.h"
 #include "wait.h"
 #include "wall.h"
@@ -117,6 +120,7 @@ int on_tick(struct bpf_perf_event_data *ctx)
 		state->ec_slot = 0;
 	}
 	sample_stack(process, state, scratch, c, thread_pointer);
+	sample_trace(process, state, scratch, c);
 	gc_tick(state, &scratch->sample, c);
 	scratch->sample.gc_untold_ns = c ? c->gc.cpu_ns : 0;
 	send_sample(task, scratch, state, process->serial, used, now, c);

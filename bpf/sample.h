@@ -145,6 +145,9 @@ __noinline int sample_stack(const struct rbprof_process *process, struct thread_
 	sample->gc_steps = 0;
 	sample->vm_gc_ns = 0;
 	sample->stack_hash = 0;
+	sample->trace.kind = RBPROF_TRACE_NONE;
+	sample->trace.error = RBPROF_OK;
+	scratch->trace.has_ec = 0;
 	runtime = bpf_map_lookup_elem(&runtimes, &index);
 	if (!runtime || process->ec_source == RBPROF_EC_NONE)
 		goto no_ec;
@@ -177,6 +180,10 @@ __noinline int sample_stack(const struct rbprof_process *process, struct thread_
 		goto no_ec;
 	sample_gc(process, layout, state, &sample->gc, c);
 	sample_collector(layout, state, sample);
+	scratch->trace.local_storage = walk_word(&walk, layout->ec__local_storage);
+	scratch->trace.fiber = walk_word(&walk, layout->ec__fiber_ptr);
+	scratch->trace.thread = sample->thread;
+	scratch->trace.has_ec = 1;
 	scratch->walk.process = process->serial;
 	scratch->walk.epoch = rbprof_gc_epoch(&sample->gc);
 	if (!scratch->walk.max_frames)

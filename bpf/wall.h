@@ -109,6 +109,7 @@ static __always_inline void wall_read(struct task_struct *task, struct thread_st
 	sample = &scratch->sample;
 	sample->flags = 0;
 	sample_stack(process, state, scratch, c, task->thread.fsbase);
+	sample_trace(process, state, scratch, c);
 	at = process->runtime;
 	runtime = bpf_map_lookup_elem(&runtimes, &at);
 	if (runtime)

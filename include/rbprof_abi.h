@@ -20,6 +20,7 @@
 #define RBPROF_MAX_PROCESSES	16384
 #define RBPROF_MAX_RUNTIMES	64
 #define RBPROF_MAX_KNOWN_STACKS 65536
+#define RBPROF_MAX_IVARS	16384
 #define RBPROF_ENV_DEPTH	24 /* nested environments followed to find a method entry */
 /* A reader that was woken is not woken again so soon: what it sees is much the same. */
 #define RBPROF_WAKE_PAUSE_NS 4000000
@@ -54,6 +55,58 @@ enum rbprof_process_flags {
 	RBPROF_PROCESS_REFUSED = 1 << 0, /* Ruby, but not readable: accounted for only */
 };
 
+/*
+ * How labels of traces are found in a process; all 0: it has no tracer that we know of. Kept by
+ * user space; a fork copies it.
+ */
+struct rbprof_tracer {
+	/* Fiber-local that holds dd-trace-rb's context: its id; from 3.0 on the id's serial. */
+	__u64 datadog_key;
+	__u64 datadog_class;  /* VALUE of Datadog::Tracing::Context */
+	__u64 datadog_symbol; /* where it is a variable of the thread: VALUE of its name */
+	/* The same for the stack of contexts of OpenTelemetry's API. */
+	__u64 otel_key;
+	/* For variables of the Fiber or the thread: address of generic_iv_tbl_ (variable.c). */
+	__u64 generic_ivars;
+	__u64 current_span; /* VALUE of OpenTelemetry's CURRENT_SPAN_KEY, 0: not known */
+};
+
+/* Instance variables by which labels of traces are found. */
+/* clang-format off */
+#define RBPROF_IVARS(V) \
+	/* dd-trace-rb */ \
+	V(ACTIVE_TRACE, "@active_trace") V(ROOT_SPAN, "@root_span") V(ACTIVE_SPAN, "@active_span") \
+	V(ID, "@id") V(RESOURCE, "@resource") V(TYPE, "@type") \
+	V(OTEL_VALUES, "@otel_values") V(PARENT_SPAN_ID, "@parent_span_id") \
+	V(DATADOG_TRACE, "@datadog_trace") V(LOCALS, "locals") \
+	/* OpenTelemetry */ \
+	V(ENTRIES, "@entries") V(CONTEXT, "@context") V(TRACE_ID, "@trace_id") V(SPAN_ID, "@span_id") \
+	V(NAME, "@name") V(KIND, "@kind") V(OTEL_STACK, "@opentelemetry_context")
+/* clang-format on */
+
+enum rbprof_ivar {
+#define V(code, name) RBPROF_IVAR_##code,
+	RBPROF_IVARS(V)
+#undef V
+		RBPROF_IVAR_COUNT,
+};
+
+#define RBPROF_IVAR_NONE 0xff /* objects of the kind do not have it */
+
+/* What tells where an object has its instance variables. */
+struct rbprof_ivars_key {
+	__u64 serial; /* of the process image */
+	__u64 table;  /* id of its shape; up to 3.1 the address of its class's iv_index_tbl */
+};
+
+/* Map "ivars": the number of each variable, learned by user space. */
+struct rbprof_ivars {
+	__u8 index[RBPROF_IVAR_COUNT];
+	__u8 is_complex; /* they are in a table of the object's own: not read */
+	__u8 reserved[2];
+	__u32 known; /* entries of iv_index_tbl: with more, what it had not it may have */
+};
+
 /* Map "processes", by tgid: one process image (from exec, or fork, to exec or exit). */
 struct rbprof_process {
 	__u64 serial;		/* names this process image for ever; never reused */
@@ -65,6 +118,7 @@ struct rbprof_process {
 	__u32 ec_source;
 	__u32 flags;
 	__u32 reserved;
+	struct rbprof_tracer tracer;
 };
 
 /* Of one build: entries from 0 on, exits from RBPROF_GC_EXITS on. Cookies of the probes. */
@@ -127,7 +181,8 @@ struct rbprof_config {
 enum rbprof_config_flags {
 	RBPROF_COLLECT_WALL = 1 << 0, /* waits are sampled */
 	RBPROF_COLLECT_GC = 1 << 1,
-	RBPROF_PROBE_GC = 1 << 2, /* the programs of its entries and exits are loaded */
+	RBPROF_PROBE_GC = 1 << 2,	  /* the programs of its entries and exits are loaded */
+	RBPROF_COLLECT_ENDPOINT = 1 << 3, /* that of the trace */
 };
 
 /* Whose exec starts the clocks of a process that may turn out to be Ruby. */
@@ -148,6 +203,8 @@ enum rbprof_event_kind {
 	RBPROF_EVENT_FORK,
 	RBPROF_EVENT_EXEC,
 	RBPROF_EVENT_EXIT,
+	RBPROF_EVENT_ENDPOINT, /* struct rbprof_endpoint: that of a root span, when it changed */
+	RBPROF_EVENT_IVARS,    /* struct rbprof_unknown: an object of a kind that is not known */
 };
 
 struct rbprof_event {
@@ -249,6 +306,21 @@ struct rbprof_wait {
 	__u32 late_ticks; /* of a thread that was woken but did not run yet */
 };
 
+enum rbprof_trace_kind {
+	RBPROF_TRACE_NONE = 0,
+	RBPROF_TRACE_DATADOG,
+	RBPROF_TRACE_OTEL,
+};
+
+/* The trace that the thread's fiber worked for. */
+struct rbprof_trace {
+	__u64 root; /* id of the local root span */
+	__u64 span;
+	__u64 id[2]; /* OTEL: of the trace; ids there are bytes, in this order */
+	__u32 kind;  /* enum rbprof_trace_kind */
+	__u32 error; /* enum rbprof_error: why there is none though there may be one */
+};
+
 struct rbprof_sample {
 	struct rbprof_event event;
 	__u64 cpu_delta_ns;	 /* SAMPLE: CPU since the thread's last; GC: of the steps */
@@ -271,6 +343,7 @@ struct rbprof_sample {
 	__u64 vm_gc_ns; /* the VM's own clock of its collector, 0: it has none */
 	__u64 gc_untold_ns; /* SAMPLE: CPU of steps of the process that no event told yet */
 	struct rbprof_wait wait;
+	struct rbprof_trace trace;
 	/* frame_count frames follow, leaf first, unless the stack is known */
 };
 
@@ -308,14 +381,37 @@ struct rbprof_lifecycle {
 	char comm[RBPROF_COMM_LEN];
 };
 
-_Static_assert(sizeof(struct rbprof_process) == 56, "abi");
+#define RBPROF_ENDPOINT_BYTES 256 /* one more than is shown, so that cutting it is seen */
+
+/* The endpoint of a local root span, as it was last seen. */
+struct rbprof_endpoint {
+	struct rbprof_event event;
+	__u64 root;
+	__u64 kind;   /* OTEL: VALUE of the root span's kind */
+	__u32 length; /* of the text, bytes; may be cut */
+	__u32 trace_kind;
+	char text[RBPROF_ENDPOINT_BYTES];
+};
+
+/* An object whose instance variables are not known: user space is to look. */
+struct rbprof_unknown {
+	struct rbprof_event event;
+	__u64 object; /* VALUE */
+	__u64 table;  /* as in struct rbprof_ivars_key; 0: it is not an object as expected */
+};
+
+_Static_assert(sizeof(struct rbprof_tracer) == 48, "abi");
+_Static_assert(sizeof(struct rbprof_ivars) == 24, "abi");
+_Static_assert(sizeof(struct rbprof_trace) == 40, "abi");
+_Static_assert(sizeof(struct rbprof_endpoint) == 56 + RBPROF_ENDPOINT_BYTES, "abi");
+_Static_assert(sizeof(struct rbprof_process) == 104, "abi");
 _Static_assert(sizeof(struct rbprof_cpu) == 64, "abi");
 _Static_assert(sizeof(struct rbprof_event) == 32, "abi");
 _Static_assert(sizeof(struct rbprof_frame) == 32, "abi");
 _Static_assert(sizeof(struct rbprof_gc_state) == 16, "abi");
 _Static_assert(sizeof(struct rbprof_wait) == 48, "abi");
 _Static_assert(sizeof(struct rbprof_gc_sums) == 80 + 4 * RBPROF_GC_SITES, "abi");
-_Static_assert(sizeof(struct rbprof_sample) == 208, "abi");
+_Static_assert(sizeof(struct rbprof_sample) == 248, "abi");
 _Static_assert(offsetof(struct rbprof_sample, stack_hash) == 56, "abi");
 _Static_assert(offsetof(struct rbprof_sample, gc) == 64, "abi");
 _Static_assert(offsetof(struct rbprof_sample, ec) == 80, "abi");

@@ -29,6 +29,7 @@
 #define RUBY_LAYOUT_FIELDS(F) \
 	/* execution context */ \
 	F(ec__vm_stack) F(ec__vm_stack_size) F(ec__cfp) F(ec__thread_ptr) F(ec__fiber_ptr) \
+	F(ec__local_storage) \
 	/* control frame */ \
 	F(cfp__pc) F(cfp__iseq) F(cfp__self) F(cfp__ep) F(cfp__jit_return) F(cfp__sizeof) \
 	/* instruction sequence */ \
@@ -49,7 +50,7 @@
 	F(vm__gvl_owner) F(vm__objspace) \
 	F(ractor__id) F(ractor__threads_set) F(ractor__gvl_owner) F(ractor__main_thread) \
 	F(ractor__vmlr_node) \
-	F(fiber__saved_ec) \
+	F(fiber__saved_ec) F(fiber__self) \
 	F(mutex__owner) F(mutex__owner_thread) \
 	F(waiting_list__next) F(waiting_list__thread) \
 	/* methods */ \
@@ -65,14 +66,23 @@
 	F(classext__attached_object) F(classext__classpath) \
 	F(classext__permanent_classpath) F(classext__permanent_classpath_bit) \
 	F(classext__subclasses) F(subclass__klass) F(subclass__next) F(subclass_anchor__head) \
+	F(classext__iv_index_tbl) F(classext__const_tbl) \
 	F(rsymbol__fstr) F(rsymbol__id) F(rdata__data) F(rtypeddata__typed_flag) \
 	F(rtypeddata__fields_obj) F(fields__embed) F(fields__external) \
+	F(robject__numiv) F(robject__ivptr) F(robject__iv_index_tbl) F(robject__embed) \
+	F(rhash__table_ptr) F(rhash__table) F(rbignum__embed) \
 	/* tables */ \
 	F(st_table__entry_power) F(st_table__bin_power) F(st_table__size_ind) F(st_table__bins) \
+	F(gen_ivtbl__numiv) F(gen_ivtbl__ivptr) \
 	F(st_table__num_entries) F(st_table__entries_start) F(st_table__entries_bound) \
 	F(st_table__entries) F(st_entry__key) F(st_entry__record) F(st_entry__sizeof) \
+	F(ar_table__pairs) F(ar_pair__sizeof) \
+	F(id_table__capa) F(id_table__num) F(id_table__items) \
+	F(id_item__key) F(id_item__val) F(id_item__sizeof) \
+	F(iv_index_entry__index) F(const_entry__value) \
 	F(symbols__last_id) F(symbols__ids) \
 	F(shape_tree__shape_list) F(vm__shape_list) \
+	F(shape_tree__next_shape_id) F(vm__next_shape_id) \
 	F(shape__edge_name) F(shape__next_iv_index) F(shape__type) F(shape__parent_id) \
 	F(shape__sizeof) \
 	/* garbage collector */ \
@@ -85,7 +95,9 @@
 	F(qnil) F(qundef) F(last_op_id) F(fl_singleton) F(string_embed_len_in_flags) \
 	F(array_embed_len_mask) F(typed_embedded_mask) F(attached_id) F(gc_measure_bit) \
 	F(shape_offset_bits) F(shape_object_id_bit) F(shape_complex_bit) F(shape_type_object_id) \
-	F(imemo_fields)
+	F(imemo_fields) \
+	F(robject_embed_bit) F(robject_embed_bit_means) F(shape_id_bits) \
+	F(shape_too_complex_bit) F(shape_too_complex_type)
 /* clang-format on */
 
 struct ruby_layout {
@@ -117,6 +129,8 @@ struct ruby_layout {
 #define RUBY_T_MODULE 0x03
 #define RUBY_T_STRING 0x05
 #define RUBY_T_ARRAY  0x07
+#define RUBY_T_HASH   0x08
+#define RUBY_T_BIGNUM 0x0a
 #define RUBY_T_DATA   0x0c
 #define RUBY_T_SYMBOL 0x14
 #define RUBY_T_IMEMO  0x1a
@@ -129,6 +143,8 @@ struct ruby_layout {
 #define RUBY_IMEMO_SVAR	     2
 #define RUBY_IMEMO_MENT	     6
 #define RUBY_IMEMO_ISEQ	     7
+#define RUBY_FL_EXIVAR	     0x0400 /* up to 3.4: its variables are in the table of all such objects */
+#define RUBY_HASH_ST	     0x8000 /* RHASH_ST_TABLE_FLAG */
 #define RUBY_STRING_NOEMBED  0x2000
 #define RUBY_ARRAY_EMBED     0x2000
 #define RUBY_FIELDS_HEAP     0x10000 /* 4.0: OBJ_FIELD_HEAP of an imemo_fields */

@@ -443,10 +443,10 @@ class E2E < Minitest::Test
   end
 end
 
-# Frameworks that tests/gems has installed for the Ruby that runs this.
+# Frameworks that tests/frameworks has installed for the Ruby that runs this.
 module Gems
   def self.path
-    @path ||= [IO.popen([File.join(ROOT, "tests/gems"), "--path"], err: File::NULL, &:read).chomp]
+    @path ||= [IO.popen([File.join(ROOT, "tests/frameworks"), "--path"], err: File::NULL, &:read).chomp]
     @path.first unless @path.first.empty?
   end
 end
@@ -466,6 +466,22 @@ module Rubies
     # The beginning of a command that runs that Ruby. In a chroot it keeps its pid; in a container
     # it is the only child.
     def command(version, *options) = [SCRIPT, "--run", version, "--bind", SCRATCH, *options, "--", "ruby"]
+
+    # GEM_HOME of the gems that tests/gems has installed for that Ruby, or nil.
+    def gems(version)
+      @gems ||= {}
+      @gems[version] ||= [IO.popen([File.join(ROOT, "tests/gems"), "--path", version], err: File::NULL, &:read).chomp]
+      path, = @gems[version]
+      path unless path.empty?
+    end
+
+    # Like command(), with those gems; of 3.1 it is the machine's own.
+    def with_gems(version)
+      home = "GEM_HOME=#{gems(version)}"
+      return ["env", home, RUBY] if version == "3.1"
+
+      [SCRIPT, "--run", version, "--bind", SCRATCH, "--bind", gems(version), "--", "env", home, "ruby"]
+    end
 
     # The child of a process that has one.
     def child(pid)

@@ -30,7 +30,7 @@ class TestFrameEndpoints < E2E
   end
 
   def gem_env
-    gems = Gems.path || skip("the gems are not there: tests/gems")
+    gems = Gems.path || skip("the gems are not there: tests/frameworks")
     { "GEM_HOME" => gems, "GEM_PATH" => gems }
   end
 

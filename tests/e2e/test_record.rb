@@ -426,7 +426,7 @@ class TestUsage < E2E
     end
   end
 
-  %w[--alloc --no-alloc --heap --no-heap --native --kernel --no-trace].each do |flag|
+  %w[--alloc --no-alloc --heap --no-heap --native --kernel].each do |flag|
     define_method("test_#{flag.delete("-/=")}_is_refused_for_now") do
       profiler = Profiler.run("record", flag, "-d", "1")
       assert_code 2, profiler

@@ -30,14 +30,14 @@ keep_make() ( # NAME RECIPE ARGS...
 	exec 9>"$cache/.$name.lock"
 	flock 9
 	! keep_has "$name" "$recipe" || exit 0
-	echo "making ruby $name, takes some minutes" >&2
+	echo "making $cache/$name, takes some minutes" >&2
 	keep_remove "$temporary" "$old"
 	stamp=$(keep_stamp "$recipe")
 	"$recipe" "${@/#%s/$temporary}" >"$log" 2>&1 || status=$?
 	if [ "$status" -ne 0 ]; then
 		keep_remove "$temporary"
 		tail -n $((status == 77 ? 1 : 20)) "$log" >&2
-		[ "$status" -eq 77 ] || echo "ruby $name is not made, see $log" >&2
+		[ "$status" -eq 77 ] || echo "$name is not made, see $log" >&2
 		exit "$status"
 	fi
 	echo "$stamp" >"$temporary/.recipe"

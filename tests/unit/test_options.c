@@ -147,6 +147,9 @@ static void test_what_is_collected(void **state)
 	accept(&line, "record --no-cpu --cpu --no-wall --wall --no-gc --gc", &options);
 	assert_true(options.cpu && options.wall && options.gc);
 	options__free(&options);
+	accept(&line, "record --no-trace --no-endpoint", &options);
+	assert_true(options.no_trace && options.no_endpoint);
+	options__free(&options);
 	accept(&line, "record --no-gc-stack --no-uprobes --timeline --value wall-time", &options);
 	assert_true(options.no_gc_stack && options.no_uprobes && options.timeline);
 	assert_false(options.no_frame_endpoint);
@@ -343,8 +346,7 @@ static void test_other_commands(void **state)
 static void test_not_in_this_version(void **state)
 {
 	static const char *const must_be[] = {
-		"alloc",       "no-alloc",	 "heap",   "no-heap", "no-trace",
-		"no-endpoint", "no-alloc-class", "native", "kernel",
+		"alloc", "no-alloc", "heap", "no-heap", "no-alloc-class", "native", "kernel",
 	};
 	char text[128];
 

@@ -98,6 +98,87 @@ struct layout_rtypeddata {
 	void *data;
 };
 
+/* include/ruby/internal/core/robject.h */
+struct layout_robject {
+	struct RBasic basic;
+	union {
+		struct {
+#if RELEASE <= 301
+			uint32_t numiv;
+#endif
+			VALUE *ivptr;
+#if RELEASE <= 301
+			void *iv_index_tbl;
+#endif
+		} heap;
+		VALUE ary[1];
+	} as;
+};
+
+/* internal/hash.h, hash.c: from 3.3 on the table lies behind the object */
+struct layout_rhash {
+	struct RBasic basic;
+#if RELEASE <= 302
+	union {
+		void *st;
+		void *ar;
+	} as;
+#endif
+	VALUE ifnone;
+};
+struct layout_ar_pair {
+	VALUE key;
+	VALUE val;
+};
+struct layout_ar_table {
+#if RELEASE >= 303
+	union {
+		unsigned char ary[8];
+		VALUE word;
+	} ar_hint;
+#endif
+	struct layout_ar_pair pairs[8];
+};
+
+/* variable.c, internal/variable.h: gone in 4.0 */
+struct layout_gen_ivtbl {
+	uint32_t numiv;
+	VALUE ivptr[1];
+};
+
+/* internal/bignum.h */
+struct layout_rbignum {
+	struct RBasic basic;
+	union {
+		struct {
+			size_t len;
+			uint64_t *digits;
+		} heap;
+		uint64_t ary[3];
+	} as;
+};
+
+/* id_table.c */
+struct layout_id_item {
+	uint32_t key;
+	int collision;
+	VALUE val;
+};
+struct layout_id_table {
+	int capa;
+	int num;
+	int used;
+	struct layout_id_item *items;
+};
+
+/* constant.h */
+struct layout_const_entry {
+	unsigned int flag;
+	int line;
+	VALUE value;
+	VALUE file;
+};
+
 /* st.c */
 struct layout_st_entry {
 	st_index_t hash;

@@ -77,6 +77,7 @@ static void print_stack(void)
 	P(ec__cfp, EC(cfp));
 	P(ec__thread_ptr, EC(thread_ptr));
 	P(ec__fiber_ptr, EC(fiber_ptr));
+	P(ec__local_storage, EC(local_storage));
 	P(cfp__pc, CFP(pc));
 	P(cfp__iseq, CFP(iseq));
 	P(cfp__self, CFP(self));
@@ -149,6 +150,7 @@ static void print_thread(void)
 	P(waiting_list__thread, offsetof(struct rb_waiting_list, thread));
 #endif
 	P(fiber__saved_ec, offsetof(struct layout_context_head, saved_ec));
+	P(fiber__self, offsetof(struct layout_context_head, self));
 #if RELEASE == 207 || RELEASE >= 400
 	P(mutex__owner_thread, offsetof(struct layout_mutex, th));
 #else
@@ -241,6 +243,12 @@ static void print_class(void)
 #else
 	P(classext__iv_ptr, NONE);
 #endif
+#if RELEASE <= 301
+	P(classext__iv_index_tbl, EXT(iv_index_tbl));
+#else
+	P(classext__iv_index_tbl, NONE);
+#endif
+	P(classext__const_tbl, EXT(const_tbl));
 	P(classext__refined_class, EXT(refined_class));
 	P(classext__subclasses, EXT(subclasses));
 	P(subclass__klass, offsetof(struct rb_subclass_entry, klass));
@@ -265,6 +273,63 @@ static void print_class(void)
 	P(classext__permanent_classpath_bit, NONE);
 	P(attached_id, id__attached__);
 #endif
+}
+
+/* T_OBJECT: where its instance variables are. */
+static void print_object(void)
+{
+#if RELEASE <= 301
+	P(robject__numiv, offsetof(struct layout_robject, as.heap.numiv));
+	P(robject__iv_index_tbl, offsetof(struct layout_robject, as.heap.iv_index_tbl));
+#else
+	P(robject__numiv, NONE);
+	P(robject__iv_index_tbl, NONE);
+#endif
+	P(robject__ivptr, offsetof(struct layout_robject, as.heap.ivptr));
+	P(robject__embed, offsetof(struct layout_robject, as.ary));
+	P(robject_embed_bit, RELEASE < 400 ? 13 : 16);
+	P(robject_embed_bit_means, RELEASE < 400);
+#if RELEASE == 207
+	P(iv_index_entry__index, NONE);
+#elif RELEASE <= 301
+	P(iv_index_entry__index, offsetof(struct rb_iv_index_tbl_entry, index));
+#else
+	P(iv_index_entry__index, NONE);
+#endif
+#if RELEASE >= 400
+	P(shape_id_bits, __builtin_popcount(SHAPE_ID_OFFSET_MASK));
+	P(shape_too_complex_bit, __builtin_ctz(SHAPE_ID_FL_TOO_COMPLEX));
+	P(shape_too_complex_type, NONE);
+#elif RELEASE >= 302
+	P(shape_id_bits, 32);
+	P(shape_too_complex_bit, NONE);
+	P(shape_too_complex_type, SHAPE_OBJ_TOO_COMPLEX);
+#else
+	P(shape_id_bits, NONE);
+	P(shape_too_complex_bit, NONE);
+	P(shape_too_complex_type, NONE);
+#endif
+}
+
+static void print_hash(void)
+{
+#if RELEASE <= 302
+	P(rhash__table_ptr, offsetof(struct layout_rhash, as));
+	P(rhash__table, NONE);
+#else
+	P(rhash__table_ptr, NONE);
+	P(rhash__table, sizeof(struct layout_rhash));
+#endif
+	P(ar_table__pairs, offsetof(struct layout_ar_table, pairs));
+	P(ar_pair__sizeof, sizeof(struct layout_ar_pair));
+	P(rbignum__embed, offsetof(struct layout_rbignum, as.ary));
+	P(id_table__capa, offsetof(struct layout_id_table, capa));
+	P(id_table__num, offsetof(struct layout_id_table, num));
+	P(id_table__items, offsetof(struct layout_id_table, items));
+	P(id_item__key, offsetof(struct layout_id_item, key));
+	P(id_item__val, offsetof(struct layout_id_item, val));
+	P(id_item__sizeof, sizeof(struct layout_id_item));
+	P(const_entry__value, offsetof(struct layout_const_entry, value));
 }
 
 static void print_objects(void)
@@ -304,6 +369,8 @@ static void print_objects(void)
 	P(imemo_fields, NONE);
 #endif
 	P(typed_embedded_mask, RELEASE <= 302 ? 0 : RELEASE < 400 ? 2 : 1);
+	print_object();
+	print_hash();
 	P(qnil, RELEASE <= 301 ? 0x08 : 0x04);
 	P(qundef, RELEASE <= 301 ? 0x34 : 0x24);
 	P(fl_singleton, RELEASE <= 303 ? 0x1000 : 0x2000);
@@ -316,6 +383,13 @@ static void print_tables(void)
 	P(st_table__bin_power, offsetof(st_table, bin_power));
 	P(st_table__size_ind, offsetof(st_table, size_ind));
 	P(st_table__bins, offsetof(st_table, bins));
+#if RELEASE < 400
+	P(gen_ivtbl__numiv, offsetof(struct layout_gen_ivtbl, numiv));
+	P(gen_ivtbl__ivptr, offsetof(struct layout_gen_ivtbl, ivptr));
+#else
+	P(gen_ivtbl__numiv, NONE);
+	P(gen_ivtbl__ivptr, NONE);
+#endif
 	P(st_table__num_entries, offsetof(st_table, num_entries));
 	P(st_table__entries_start, offsetof(st_table, entries_start));
 	P(st_table__entries_bound, offsetof(st_table, entries_bound));
@@ -327,12 +401,18 @@ static void print_tables(void)
 	P(symbols__ids, offsetof(struct layout_symbols, ids));
 #if RELEASE >= 303
 	P(shape_tree__shape_list, offsetof(rb_shape_tree_t, shape_list));
+	P(shape_tree__next_shape_id, offsetof(rb_shape_tree_t, next_shape_id));
+	P(vm__next_shape_id, NONE);
 	P(vm__shape_list, NONE);
 #elif RELEASE == 302
 	P(shape_tree__shape_list, NONE);
+	P(shape_tree__next_shape_id, NONE);
+	P(vm__next_shape_id, VM(next_shape_id));
 	P(vm__shape_list, VM(shape_list));
 #else
 	P(shape_tree__shape_list, NONE);
+	P(shape_tree__next_shape_id, NONE);
+	P(vm__next_shape_id, NONE);
 	P(vm__shape_list, NONE);
 #endif
 #if RELEASE >= 302

@@ -342,6 +342,8 @@ int dump__read(const struct ruby_process *process, uint32_t max_frames, struct d
 	dump->process = *process;
 	err = open_source(&source);
 	if (!err)
+		source.trace = dump_trace__open(&source);
+	if (!err)
 		err = list_threads(&source);
 	if (!err)
 		err = read_threads(&source);
@@ -349,6 +351,7 @@ int dump__read(const struct ruby_process *process, uint32_t max_frames, struct d
 		err = find_owners(dump);
 	if (!err)
 		err = find_deadlocks(&source);
+	dump_trace__close(source.trace);
 	names__free(source.names);
 	memory__close(source.memory);
 	if (err) {

@@ -25,12 +25,14 @@ struct dump_thread {
 	int64_t object_id;	   /* -1: it has none, or it cannot be read */
 	uint32_t *frames;	   /* frame ids, leaf first */
 	uint32_t frame_count;
-	uint32_t endpoint; /* by its frames: string id or PROFILE_NONE */
+	uint32_t frame_endpoint; /* by its frames: string id or PROFILE_NONE */
 	uint32_t omitted;
 	bool is_instant; /* stack and wait are of one instant, and every frame is proved */
 	struct wait wait;
 	struct kernel_wait kernel;
-	uint32_t owner; /* index of wait.owner, DUMP_NONE */
+	struct rbprof_trace trace;
+	uint32_t endpoint; /* string id of the trace's, PROFILE_NONE */
+	uint32_t owner;	   /* index of wait.owner, DUMP_NONE */
 };
 
 struct dump_deadlock {
@@ -57,6 +59,7 @@ void dump__free(struct dump *dump);
 /* ---- one thread (dump_thread.c) ---- */
 
 struct names;
+struct dump_trace;
 
 struct dump_source {
 	struct dump *dump;
@@ -64,6 +67,7 @@ struct dump_source {
 	struct names *names;
 	const struct ruby_layout *layout;
 	uint32_t max_frames;
+	struct dump_trace *trace; /* NULL: the process has no tracer */
 };
 
 /*
@@ -74,6 +78,22 @@ int dump_thread__read(const struct dump_source *source, struct dump_thread *thre
 
 /* Whether the thread stands where it stood when it was read, waiting for the same. */
 bool dump_thread__still_waits(const struct dump_source *source, const struct dump_thread *thread);
+
+/* ---- traces (dump_trace.c) ---- */
+
+struct trace_reading;
+
+/* Looks for a tracer. NULL: there is none, or no memory. The caller closes it. */
+struct dump_trace *dump_trace__open(const struct dump_source *source);
+void dump_trace__close(struct dump_trace *trace);
+/* The trace that the thread's fiber works for now; reading is all 0 if there is none. */
+void dump_trace__read(const struct dump_source *source, const struct dump_thread *thread,
+		      struct trace_reading *ret_reading);
+/* Keeps a trace that was read before and after all else, if it was the same. */
+void dump_trace__keep(const struct dump_source *source, const struct trace_reading *before,
+		      const struct trace_reading *after, struct dump_thread *thread);
+/* Adds its labels to the JSON object. */
+void dump_trace__labels(const struct dump *dump, const struct dump_thread *thread, json_t *labels);
 
 /* ---- words (dump_wait.c) ---- */
 

@@ -82,9 +82,10 @@ static json_t *labels_json(const struct dump *dump, const struct dump_thread *th
 	    thread->owner != DUMP_NONE)
 		set(labels, "gvl holder",
 		    json_string(dump_thread__name(dump, &dump->threads[thread->owner])));
-	if (thread->endpoint != PROFILE_NONE) {
+	dump_trace__labels(dump, thread, labels);
+	if (thread->endpoint == PROFILE_NONE && thread->frame_endpoint != PROFILE_NONE) {
 		set(labels, "trace endpoint",
-		    json_string(profile__text(dump->profile, thread->endpoint)));
+		    json_string(profile__text(dump->profile, thread->frame_endpoint)));
 		set(labels, "endpoint source", json_string("frames"));
 	}
 	snprintf(text, sizeof(text), "%s (%d)", dump->process.comm, dump->process.pid);

@@ -9,6 +9,7 @@
 #include "../ruby/names.h"
 #include "../ruby/object.h"
 #include "../ruby/thread_id.h"
+#include "../ruby/trace_read.h"
 #include "frame_endpoint.h"
 #include "wait_state.h"
 
@@ -22,6 +23,7 @@ struct reading {
 	struct wait wait;
 	struct kernel_wait kernel;
 	struct rbprof_gc_state gc;
+	struct trace_reading trace_before, trace_after;
 };
 
 static int read_state(const struct dump_source *source, const struct dump_thread *thread,
@@ -44,6 +46,8 @@ static int take_reading(const struct dump_source *source, const struct dump_thre
 	err = read_state(source, thread, &reading->before);
 	if (!err && thread->ruby.address)
 		err = names__gc_state(source->names, &reading->gc);
+	if (!err)
+		dump_trace__read(source, thread, &reading->trace_before);
 	if (!err && thread->ruby.address)
 		err = stack_copy__read(source->memory, source->layout, thread->ruby.address,
 				       source->max_frames, &reading->copy);
@@ -53,6 +57,8 @@ static int take_reading(const struct dump_source *source, const struct dump_thre
 	if (!err && thread->state.tid > 0)
 		kernel_wait__read(source->memory, pid, thread->state.tid, reading->before.letter,
 				  &reading->kernel);
+	if (!err)
+		dump_trace__read(source, thread, &reading->trace_after);
 	return err ? err : read_state(source, thread, &reading->after);
 }
 
@@ -88,7 +94,7 @@ static int name_frames(const struct dump_source *source, const struct reading *r
 	if (!frames)
 		return -ENOMEM;
 	*ret_named = names__frames(source->names, stack->frames, count, &reading->gc, frames, NULL);
-	thread->endpoint =
+	thread->frame_endpoint =
 		frame_endpoint__find(source->names, profile, stack->frames, frames, count,
 				     stack->omitted ? stack->root_frames : 0, &at);
 	if (stack->omitted) {
@@ -178,6 +184,7 @@ static int keep_reading(const struct dump_source *source, const struct reading *
 	thread->state = reading->after;
 	thread->kernel = reading->kernel;
 	thread->wait = reading->wait;
+	dump_trace__keep(source, &reading->trace_before, &reading->trace_after, thread);
 	*ret_proved = true;
 	if (!thread->ruby.address)
 		return 0;
@@ -222,6 +229,7 @@ int dump_thread__read(const struct dump_source *source, struct dump_thread *thre
 	thread->name = PROFILE_NONE;
 	thread->object_id = THREAD_ID_NONE;
 	thread->endpoint = PROFILE_NONE;
+	thread->frame_endpoint = PROFILE_NONE;
 	thread->owner = DUMP_NONE;
 	if (!thread->ruby.address) {
 		err = keep_native(source, thread);

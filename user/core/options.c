@@ -339,6 +339,13 @@ static int parse_option(int key, char *text, struct argp_state *state)
 	case OPTION_KEY_NO_FRAME_ENDPOINT:
 		options->no_frame_endpoint = true;
 		return 0;
+	case OPTION_KEY_NO_TRACE:
+		options->no_trace = true;
+		return 0;
+	case OPTION_KEY_NO_ENDPOINT:
+		options->no_endpoint = true;
+		options->no_frame_endpoint = true;
+		return 0;
 	case OPTION_KEY_TIMELINE:
 		options->timeline = true;
 		return 0;

@@ -66,6 +66,7 @@ struct options {
 	uint32_t max_frames;  /* 0: no stacks, only totals */
 	bool cpu, wall, gc;   /* what is collected */
 	bool no_gc_stack, no_uprobes, timeline;
+	bool no_trace, no_endpoint; /* of what tracers say */
 	bool no_frame_endpoint;
 	uint64_t ring_ns;     /* --ring: only the last so many are kept; 0: all */
 	uint64_t interval_ns; /* --interval: of the table; 0: not given */

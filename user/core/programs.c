@@ -448,6 +448,14 @@ void programs__stack_forgotten(struct programs *programs, uint64_t hash)
 	bpf_map_delete_elem(bpf_map__fd(programs->skeleton->maps.known_stacks), &hash);
 }
 
+int programs__set_ivars(struct programs *programs, const struct rbprof_ivars_key *key,
+			const struct rbprof_ivars *ivars)
+{
+	return bpf_map_update_elem(bpf_map__fd(programs->skeleton->maps.ivars), key, ivars, BPF_ANY)
+		       ? -errno
+		       : 0;
+}
+
 /* Runs an iterator over all tasks of the host; its programs write no text. */
 static int run_iterator(struct bpf_link *link)
 {

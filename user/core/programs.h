@@ -77,6 +77,10 @@ void programs__stack_known(struct programs *programs, uint64_t hash, uint64_t ep
 /* The stack is to be sent whole when it is next seen. */
 void programs__stack_forgotten(struct programs *programs, uint64_t hash);
 
+/* Tells the programs where objects of a kind have their instance variables. 0 or -errno. */
+int programs__set_ivars(struct programs *programs, const struct rbprof_ivars_key *key,
+			const struct rbprof_ivars *ivars);
+
 /* Starts the clocks of threads of known processes that have none yet. 0 or -errno. */
 int programs__start_clocks(struct programs *programs);
 /* Has each thread of each known process report its CPU (events of RBPROF_CLOCK_READ). */

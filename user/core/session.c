@@ -95,7 +95,8 @@ static int open_kernel_side(struct session *session)
 		.follow_execs = session->follows_tree ? RBPROF_FOLLOW_TREE : RBPROF_FOLLOW_ALL,
 		.period_ns = 1000000000 / session->options->frequency_hz,
 		.flags = (session->options->wall ? RBPROF_COLLECT_WALL : 0) |
-			 (session->options->gc ? RBPROF_COLLECT_GC : 0),
+			 (session->options->gc ? RBPROF_COLLECT_GC : 0) |
+			 (session->options->no_endpoint ? 0 : RBPROF_COLLECT_ENDPOINT),
 		.in_pid_namespace = host__pids() == HOST_PIDS_OWN,
 	};
 	struct sideband_handler handler = session_sideband_handler;
@@ -379,6 +380,8 @@ void session__poll(struct session *session)
 
 	/* Names first. */
 	programs__consume(session->programs);
+	/* Before waits: what is read once stays what it is. */
+	session__look_for_tracers(session);
 	session__read_waits(session);
 	read_sideband(session);
 	if (session->has_unproven)

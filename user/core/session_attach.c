@@ -304,6 +304,7 @@ void session__forked(struct session *session, const struct rbprof_lifecycle *eve
 	child->is_forked = true;
 	child->forked_tid = event->event.tid;
 	child->first_ns = event->event.time_ns;
+	session__fork_trace(session, parent, child, event->event.time_ns);
 	session->has_unproven |= child->proof == TRACKED_UNPROVEN;
 	session->processes_seen += !child->is_placeholder;
 	session__probe(session, child);

@@ -337,6 +337,7 @@ static void on_tick(struct session *session, struct tracked_process *process,
 		session->first_sample_ns = sample->event.time_ns;
 	session__stack(session, process, sample, &key);
 	session__name(session, process, thread, sample, &key);
+	tracked_row_key__set_trace(&key, &sample->trace);
 	thread->last_stack = key.stack;
 	thread->last_omitted = key.omitted;
 	thread->last_endpoint = key.endpoint;
@@ -536,6 +537,14 @@ void session__on_event(void *context, const struct rbprof_event *event, size_t s
 		break;
 	case RBPROF_EVENT_EXEC:
 		on_exec(session, (const void *)event);
+		break;
+	case RBPROF_EVENT_IVARS:
+		if (size >= sizeof(struct rbprof_unknown))
+			session__on_unknown(session, (const void *)event);
+		break;
+	case RBPROF_EVENT_ENDPOINT:
+		if (size >= sizeof(struct rbprof_endpoint))
+			session__on_endpoint(session, (const void *)event);
 		break;
 	case RBPROF_EVENT_EXIT:
 		on_exit_event(session, (const void *)event);

@@ -149,6 +149,7 @@ void session__on_gc(struct session *session, struct tracked_process *process,
 		session__stack(session, process, sample, &key);
 		key.stack = gc_stack(session, key.stack);
 		session__name(session, process, thread, sample, &name);
+		tracked_row_key__set_trace(&key, &sample->trace);
 		key.ruby = session__ruby(session, process, thread, sample);
 		tracked_row_key__keep(&gc->kept, &key);
 		gc->has_kept = true;
@@ -239,6 +240,7 @@ uint64_t session__gc_of_sample(struct session *session, struct tracked_process *
 		key.omitted = of->omitted;
 		key.endpoint = of->endpoint;
 		key.ruby = session__ruby(session, process, thread, sample);
+		tracked_row_key__set_trace(&key, &sample->trace);
 	} else {
 		return cpu;
 	}

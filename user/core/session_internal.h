@@ -54,6 +54,10 @@ struct session_member {
 	UT_hash_handle hh;
 };
 
+struct trace_kinds;
+struct trace_reading;
+struct tracer_source;
+
 struct session {
 	const struct options *options;
 	struct programs *programs;
@@ -204,6 +208,29 @@ const char *session__gc_source(const struct session *session,
 void session__flush_gc(struct session *session, struct tracked_process *process);
 /* The same when the counters of the process are final: what was not told is in them. */
 void session__end_gc(struct session *session, struct tracked_process *process);
+
+/* session_trace.c: labels of traces. */
+/* Looks for tracers where there may be new ones; called often. */
+void session__look_for_tracers(struct session *session);
+void session__on_unknown(struct session *session, const struct rbprof_unknown *unknown);
+void session__on_endpoint(struct session *session, const struct rbprof_endpoint *event);
+/*
+ * What traces of the process are read through from outside, and the tracer; NULL: it has none that
+ * we know of.
+ */
+const struct rbprof_tracer *session__tracer(struct session *session,
+					    struct tracked_process *process,
+					    struct rbprof_tracer *ret_tracer,
+					    struct tracer_source *ret_source,
+					    struct trace_kinds **ret_kinds);
+/* Keeps the endpoint, and counts what was missing. */
+void session__on_trace_reading(struct session *session, struct tracked_process *process,
+			       const struct trace_reading *reading);
+/* Puts the endpoint last seen of each local root span on all rows of a profile to be written. */
+void session__set_endpoints(const struct session *session, struct profile *profile);
+/* The child, forked then, has what its parent had. */
+void session__fork_trace(struct session *session, const struct tracked_process *parent,
+			 struct tracked_process *child, uint64_t time_ns);
 
 /* session_types.c: which values there are. */
 size_t session__types(struct session *session, struct profile_type *types);

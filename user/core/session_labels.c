@@ -8,11 +8,12 @@
 #include <sys/utsname.h>
 
 #include "../ruby/gc_info.h"
+#include "../ruby/trace_read.h"
 #include "../util/utf8.h"
 #include "error_names.h"
 #include "version.h"
 
-#define MAX_LABELS 24
+#define MAX_LABELS 32
 
 struct labels {
 	struct session *session;
@@ -117,15 +118,48 @@ static void add_gc(struct labels *labels, const struct tracked_row *row)
 		add_text(labels, "gc thread", session__ruby_id(labels->session, row->key.ruby));
 }
 
-/*
- * What the sample worked for. What a trace says goes before what the frames do: where a row has
- * that, it belongs here, first.
- */
-static void add_endpoint(struct labels *labels, const struct tracked_row *row)
+static void add_hex(struct labels *labels, const char *key, const void *bytes, size_t count)
 {
-	if (row->key.kind == TRACKED_OVERHEAD || row->key.endpoint == PROFILE_NONE)
+	char text[2 * 16 + 1];
+
+	trace_read__hex(bytes, count, text);
+	add_text(labels, key, profile__cstring(labels->profile, text));
+}
+
+/*
+ * The span that was worked for, and its endpoint, true if that is known. It may still change:
+ * session__profile() adds that.
+ */
+static bool add_trace(struct labels *labels, const struct tracked_process *process,
+		      const struct tracked_row_key *key)
+{
+	const char *endpoint;
+
+	if (key->trace_kind == RBPROF_TRACE_DATADOG) {
+		add_number(labels, "local root span id", (int64_t)key->root);
+		add_number(labels, "span id", (int64_t)key->span);
+	} else if (key->trace_kind == RBPROF_TRACE_OTEL) {
+		add_hex(labels, "trace_id", key->trace, sizeof(key->trace));
+		add_hex(labels, "span_id", &key->span, sizeof(key->span));
+	} else {
+		return false;
+	}
+	endpoint = tracked_process__endpoint(process, key->root);
+	if (!endpoint)
+		return false;
+	add_text(labels, "trace endpoint", profile__cstring(labels->profile, endpoint));
+	add_text(labels, "endpoint source", profile__cstring(labels->profile, "trace"));
+	return true;
+}
+
+/* What the sample worked for: what a trace says goes before what the frames do. */
+static void add_work(struct labels *labels, const struct tracked_process *process,
+		     const struct tracked_row_key *key)
+{
+	if (key->kind == TRACKED_OVERHEAD || add_trace(labels, process, key) ||
+	    key->endpoint == PROFILE_NONE)
 		return;
-	add_text(labels, "trace endpoint", row->key.endpoint);
+	add_text(labels, "trace endpoint", key->endpoint);
 	add_text(labels, "endpoint source", profile__cstring(labels->profile, "frames"));
 }
 
@@ -146,9 +180,9 @@ static uint32_t row_labels(struct session *session, const struct tracked_process
 		add_text(&labels, "state", profile__cstring(session->profile, "had cpu"));
 	else
 		add_number(&labels, "profiler overhead", 1);
-	add_endpoint(&labels, row);
 	if (key->kind == TRACKED_WAIT && key->holder != PROFILE_NONE)
 		add_text(&labels, "gvl holder", key->holder);
+	add_work(&labels, process, key);
 	if (key->time_ns)
 		add_number(&labels, "end_timestamp_ns",
 			   (int64_t)(key->time_ns + session->boot_offset_ns));
@@ -307,6 +341,7 @@ struct profile *session__profile(struct session *session, const char *command_li
 		session__flush(session);
 	if (!profile)
 		return NULL;
+	session__set_endpoints(session, profile);
 	info = profile__info(profile);
 	info->time_ns = (int64_t)(begin_ns + session->boot_offset_ns);
 	info->duration_ns = (int64_t)(end_ns - begin_ns);

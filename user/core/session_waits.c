@@ -171,6 +171,7 @@ static void key_of_wait(struct session *session, struct tracked_process *process
 	} else {
 		session__stack(session, process, sample, &key);
 		describe(session, process, thread, sample, flags, &key);
+		tracked_row_key__set_trace(&key, &sample->trace);
 		note_stack(thread, &key);
 		if (!is_runnable && !is_weak)
 			keep_key(thread, sample->wait.switches, &key);
@@ -285,6 +286,8 @@ static void keep_reading(struct session *session, struct tracked_process *proces
 	if (!thread)
 		return;
 	describe(session, process, thread, &sample, sample.flags, &key);
+	tracked_row_key__set_trace(&key, &reading->trace.trace);
+	session__on_trace_reading(session, process, &reading->trace);
 	note_stack(thread, &key);
 	keep_key(thread, reading->wait.switches, &key);
 }
@@ -294,6 +297,9 @@ static size_t read_process(struct session *session, const struct session_ask *as
 {
 	struct tracked_process *process = session__find(session, asks->serial);
 	struct wait_reader *reader = NULL;
+	struct trace_kinds *trace_kinds = NULL;
+	struct tracer_source trace_source;
+	struct rbprof_tracer tracer;
 	struct wait_reading reading;
 	size_t i;
 
@@ -308,6 +314,11 @@ static size_t read_process(struct session *session, const struct session_ask *as
 			.pid = process->found.pid,
 			.max_frames = session->options->max_frames,
 			.has_endpoints = !session->options->no_frame_endpoint,
+			.tracer = session__tracer(session, process, &tracer, &trace_source,
+						  &trace_kinds),
+			.trace_source = &trace_source,
+			.trace_kinds = trace_kinds,
+			.wants_endpoint = !session->options->no_endpoint,
 		};
 
 		wait_reader__open(&source, &reader);

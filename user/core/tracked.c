@@ -74,6 +74,7 @@ void tracked_process__free(struct tracked_process *process)
 	tracked_row_key__keep(&process->gc.kept, NULL);
 	free(process->gc.rows);
 	free(process->holders);
+	tracked_trace__free(process->trace);
 	free(process);
 }
 
@@ -85,6 +86,7 @@ void tracked_process__close_names(struct tracked_process *process)
 		for (i = 0; i < RBPROF_E_COUNT; i++)
 			process->errors[i] += names__errors(process->names)[i];
 	}
+	tracked_trace__close(process->trace);
 	names__free(process->names);
 	memory__close(process->memory);
 	process->names = NULL;
@@ -246,6 +248,17 @@ int64_t tracked_process__object_id(const struct tracked_process *process,
 	const struct tracked_name *known = find_listed(process, thread);
 
 	return known ? known->object_id : THREAD_ID_NONE;
+}
+
+void tracked_row_key__set_trace(struct tracked_row_key *key, const struct rbprof_trace *trace)
+{
+	key->trace_kind = trace->kind;
+	if (!trace->kind)
+		return;
+	key->root = trace->root;
+	key->span = trace->span;
+	if (trace->kind == RBPROF_TRACE_OTEL)
+		memcpy(key->trace, trace->id, sizeof(key->trace));
 }
 
 int tracked_thread__add(struct tracked_thread *thread, const struct tracked_row_key *key,

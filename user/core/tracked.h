@@ -32,12 +32,16 @@ struct tracked_row_key {
 	uint32_t stack;
 	uint32_t name; /* string id; PROFILE_NONE: the one last known */
 	uint32_t omitted;
-	uint32_t ractor;    /* id; 0: the main one, or none */
-	uint32_t state;	    /* WAIT: string id */
-	uint32_t holder;    /* WAIT: string id of the GVL holder's name, or PROFILE_NONE */
-	uint32_t gc_info;   /* GC: see ../ruby/gc_info.h */
-	uint32_t gc_source; /* GC: string id */
-	uint32_t endpoint;  /* string id of what its frames say it works for, or PROFILE_NONE */
+	uint32_t ractor;     /* id; 0: the main one, or none */
+	uint32_t state;	     /* WAIT: string id */
+	uint32_t holder;     /* WAIT: string id of the GVL holder's name, or PROFILE_NONE */
+	uint32_t gc_info;    /* GC: see ../ruby/gc_info.h */
+	uint32_t gc_source;  /* GC: string id */
+	uint32_t endpoint;   /* string id of what its frames say it works for, or PROFILE_NONE */
+	uint32_t trace_kind; /* enum rbprof_trace_kind */
+	uint32_t reserved;
+	uint64_t root, span; /* of the trace, as in struct rbprof_trace */
+	uint64_t trace[2];
 	struct tracked_ruby *ruby; /* its Ruby thread; NULL: the one last known */
 	uint64_t time_ns;	   /* of the timeline: CLOCK_MONOTONIC; 0: there is none */
 };
@@ -176,6 +180,7 @@ struct tracked_process {
 	struct tracked_name *vm_names;
 	struct tracked_gc gc;
 	struct tracked_holders *holders; /* NULL: none was seen */
+	struct tracked_trace *trace;	 /* NULL: nothing is known of traces */
 
 	/* Sums of threads that are no longer kept. */
 	uint64_t forgotten_samples_cpu_ns, forgotten_kernel_cpu_ns, forgotten_threads;
@@ -197,6 +202,15 @@ void tracked_process__free(struct tracked_process *process);
 
 /* Memory and names are kept only while the process lives. */
 void tracked_process__close_names(struct tracked_process *process);
+
+/* What is known of traces (session_trace.c): all but endpoints, which last as long as rows. */
+struct tracked_trace;
+void tracked_trace__close(struct tracked_trace *trace);
+void tracked_trace__free(struct tracked_trace *trace);
+/* The endpoint last seen of a local root span, clean UTF-8; NULL: none. */
+const char *tracked_process__endpoint(const struct tracked_process *process, uint64_t root);
+/* Fills what a row tells of the trace. */
+void tracked_row_key__set_trace(struct tracked_row_key *key, const struct rbprof_trace *trace);
 
 /* All errors of the process by reason: kernel side, names, user space. RBPROF_E_COUNT entries. */
 void tracked_process__errors(const struct tracked_process *process, uint64_t *ret_errors);

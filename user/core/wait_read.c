@@ -277,6 +277,10 @@ static int read_vm(const struct wait_source *source, const struct known_thread *
 		err = stack_copy__read_still(&window.memory, source->layout, thread->address,
 					     source->max_frames ? source->max_frames : 1,
 					     &instant->copy);
+	if (!err && source->tracer)
+		err = trace_read__fiber(source->trace_source, source->tracer, instant->copy.ec,
+					source->wants_endpoint, source->trace_kinds,
+					&reading->trace);
 	if (!err && reading->wait.gvl_owner == thread->address)
 		reading->flags |= RBPROF_SAMPLE_HAS_GVL;
 	/* What cannot be read of a thread that sleeps is one that ended. */

@@ -18,6 +18,7 @@
 #include "../../include/rbprof_abi.h"
 #include "../agg/profile.h"
 #include "../ruby/names.h"
+#include "../ruby/trace_read.h"
 #include "../util/memory.h"
 
 struct wait_reader;
@@ -32,6 +33,11 @@ struct wait_source {
 	pid_t pid;
 	uint32_t max_frames; /* 0: no stacks, `stack` is not set */
 	bool has_endpoints;  /* they are looked for */
+	/* Of traces; tracer NULL: the process has none, or they are not asked for. */
+	const struct rbprof_tracer *tracer;
+	const struct tracer_source *trace_source;
+	struct trace_kinds *trace_kinds;
+	bool wants_endpoint;
 };
 
 struct wait_reading {
@@ -45,6 +51,7 @@ struct wait_reading {
 	uint32_t flags;		   /* NO_EC, CUT, HAS_GVL */
 	struct rbprof_wait wait;   /* since_ns and ticks: 0 */
 	char letter;		   /* of its state, as in proc_pid_status(5) */
+	struct trace_reading trace;
 };
 
 /* 0; then the caller closes *ret_reader. -EAGAIN: the VM's list did not hold still; -errno. */

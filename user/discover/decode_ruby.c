@@ -207,6 +207,46 @@ static int read_id2str(const struct elf_file *file, uint64_t function, uint16_t 
 	return 0;
 }
 
+static bool keep_shapes(const struct decode_event *event, void *context)
+{
+	const struct decode_value *value = &event->value;
+	uint64_t *shapes = context;
+
+	/* The list is the tree's first field (shape.h: rb_shape_tree_t). */
+	if (event->kind != DECODE_LOAD || value->root != DECODE_ADDRESS || value->load_count != 2 ||
+	    value->loads[0] != 0 || value->loads[1] != 0 || value->last_size != sizeof(uint64_t))
+		return true;
+	*shapes = value->base;
+	return false;
+}
+
+/* rb_shape_get_shape_by_id: &rb_shape_tree_ptr->shape_list[id] */
+static int read_shapes(const struct elf_file *file, uint64_t function, struct decode_ruby *code)
+{
+	uint64_t shapes = 0;
+	int error = function ? decode__walk(file, function, 1, keep_shapes, &shapes) : 0;
+
+	if (shapes && is_variable(file, shapes))
+		code->shapes = shapes;
+	return error == -ENOMEM ? error : 0;
+}
+
+/* rb_mark_generic_ivar: looks the object up in generic_iv_tbl_, in itself or a function it calls.
+ */
+static int read_generic(const struct elf_file *file, uint64_t function, struct decode_ruby *code)
+{
+	struct variables seen = { .word_count = 0 };
+	size_t i, count = 0;
+	int error = function ? decode__walk(file, function, 1, keep_variable, &seen) : 0;
+
+	for (i = 0; i < seen.word_count && count < DECODE_RUBY_GENERIC; i++) {
+		if (is_variable(file, seen.words[i]) &&
+		    (!count || code->generic_ivars[count - 1] != seen.words[i]))
+			code->generic_ivars[count++] = seen.words[i];
+	}
+	return error == -ENOMEM ? error : 0;
+}
+
 int decode_ruby__read(const struct elf_file *file, const struct decode_ruby_functions *functions,
 		      uint16_t ids_offset, struct decode_ruby *ret_code)
 {
@@ -232,6 +272,10 @@ int decode_ruby__read(const struct elf_file *file, const struct decode_ruby_func
 		error = read_gc_count(file, functions->rb_gc_count, &code);
 	if (!error)
 		error = read_id2str(file, functions->rb_id2str, ids_offset, &code);
+	if (!error)
+		error = read_shapes(file, functions->rb_shape_get_shape_by_id, &code);
+	if (!error)
+		error = read_generic(file, functions->rb_mark_generic_ivar, &code);
 	if (!error)
 		*ret_code = code;
 	return error;

@@ -184,6 +184,20 @@ uint64_t ruby_process__shape_tree(const struct ruby_process *process)
 	return process->runtime ? in_process(process, &process->runtime->shape_tree) : 0;
 }
 
+uint64_t ruby_process__shapes(const struct ruby_process *process)
+{
+	return process->runtime ? in_process(process, &process->runtime->shapes) : 0;
+}
+
+uint64_t ruby_process__generic_ivars(const struct ruby_process *process, size_t index)
+{
+	const struct runtime *runtime = process->runtime;
+
+	return runtime && runtime->generic_ivars[index]
+		       ? runtime->generic_ivars[index] + process->bias
+		       : 0;
+}
+
 void ruby_process__describe(const struct ruby_process *process, struct rbprof_process *ret)
 {
 	const struct runtime *runtime = process->runtime;

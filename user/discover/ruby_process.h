@@ -45,6 +45,9 @@ void ruby_process__reason(const struct ruby_process *process, int error, char *t
 uint64_t ruby_process__vm_ptr(const struct ruby_process *process);
 uint64_t ruby_process__symbols(const struct ruby_process *process);
 uint64_t ruby_process__shape_tree(const struct ruby_process *process);
+uint64_t ruby_process__shapes(const struct ruby_process *process);
+/* Of RUNTIME_GENERIC_MAX candidates. */
+uint64_t ruby_process__generic_ivars(const struct ruby_process *process, size_t index);
 
 /* What the BPF programs have to know; serial, cpu_at_attach_ns and flags are the caller's. */
 void ruby_process__describe(const struct ruby_process *process, struct rbprof_process *ret);

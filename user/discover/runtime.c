@@ -26,6 +26,7 @@ enum symbol {
 	SYMBOL_EC_GLOBAL, /* up to 2.7 */
 	SYMBOL_VM,
 	SYMBOL_SYMBOLS,
+	SYMBOL_SHAPES,
 	SYMBOL_DATA_COUNT,
 	SYMBOL_VERSION = SYMBOL_DATA_COUNT,
 	SYMBOL_DESCRIPTION,
@@ -35,6 +36,8 @@ enum symbol {
 	SYMBOL_DURING_GC,
 	SYMBOL_GC_COUNT,
 	SYMBOL_ID2STR,
+	SYMBOL_SHAPE_BY_ID,
+	SYMBOL_MARK_GENERIC,
 	SYMBOL_GC_ENTER,
 	SYMBOL_GC_EXIT,
 	SYMBOL_SHAPE_TREE, /* from 4.0 on */
@@ -46,6 +49,7 @@ static const char *const symbol_names[SYMBOL_COUNT] = {
 	[SYMBOL_EC_GLOBAL] = "ruby_current_execution_context_ptr",
 	[SYMBOL_VM] = "ruby_current_vm_ptr",
 	[SYMBOL_SYMBOLS] = "ruby_global_symbols",
+	[SYMBOL_SHAPES] = "rb_shape_tree_ptr",
 	[SYMBOL_VERSION] = VERSION_NAME,
 	[SYMBOL_DESCRIPTION] = "ruby_description",
 	[SYMBOL_ERRINFO] = "rb_errinfo",
@@ -54,6 +58,8 @@ static const char *const symbol_names[SYMBOL_COUNT] = {
 	[SYMBOL_DURING_GC] = "rb_during_gc",
 	[SYMBOL_GC_COUNT] = "rb_gc_count",
 	[SYMBOL_ID2STR] = "rb_id2str",
+	[SYMBOL_SHAPE_BY_ID] = "rb_shape_get_shape_by_id",
+	[SYMBOL_MARK_GENERIC] = "rb_mark_generic_ivar",
 	[SYMBOL_GC_ENTER] = "gc_enter",
 	[SYMBOL_GC_EXIT] = "gc_exit",
 	[SYMBOL_SHAPE_TREE] = "rb_shape_tree",
@@ -252,6 +258,8 @@ static int decode(struct analysis *analysis)
 		.rb_during_gc = symbol_value(analysis, SYMBOL_DURING_GC),
 		.rb_gc_count = symbol_value(analysis, SYMBOL_GC_COUNT),
 		.rb_id2str = symbol_value(analysis, SYMBOL_ID2STR),
+		.rb_shape_get_shape_by_id = symbol_value(analysis, SYMBOL_SHAPE_BY_ID),
+		.rb_mark_generic_ivar = symbol_value(analysis, SYMBOL_MARK_GENERIC),
 	};
 
 	return decode_ruby__read(analysis->file, &functions, analysis->runtime->layout.symbols__ids,
@@ -465,6 +473,9 @@ static int analyse(struct analysis *analysis)
 	take_address(analysis, SYMBOL_VM, analysis->code.vm, &runtime->vm);
 	take_address(analysis, SYMBOL_SYMBOLS, analysis->code.symbols, &runtime->symbols);
 	take_address(analysis, SYMBOL_SHAPE_TREE, 0, &runtime->shape_tree);
+	memcpy(runtime->generic_ivars, analysis->code.generic_ivars,
+	       sizeof(runtime->generic_ivars));
+	take_address(analysis, SYMBOL_SHAPES, analysis->code.shapes, &runtime->shapes);
 	if (!runtime->vm.address)
 		return RBPROF_E_VM_NOT_FOUND;
 	error = check_layout(analysis);

@@ -30,6 +30,7 @@ struct runtime_address {
 };
 
 #define RUNTIME_GC_SITES_MAX 16
+#define RUNTIME_GENERIC_MAX  4
 
 /* An instruction that a probe may be put on. */
 struct runtime_gc_site {
@@ -61,6 +62,10 @@ struct runtime {
 	struct runtime_address vm;	   /* ruby_current_vm_ptr */
 	struct runtime_address symbols;	   /* ruby_global_symbols */
 	struct runtime_address shape_tree; /* rb_shape_tree, 4.0 */
+	struct runtime_address shapes;	   /* rb_shape_tree_ptr, 3.3 and 3.4 */
+
+	/* Variables of which one is generic_iv_tbl_, up to 3.4: see decode_ruby.h. */
+	uint64_t generic_ivars[RUNTIME_GENERIC_MAX];
 
 	struct runtime_gc_sites gc; /* none is no error */
 

@@ -1,0 +1,522 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
+/*
+ * Ruby's objects as far as tracers use them: fiber-locals, instance variables, numbers, strings,
+ * arrays and hashes. Included by trace.h, which see.
+ */
+#ifndef RBPROF_BPF_TRACE_OBJECT_H
+#define RBPROF_BPF_TRACE_OBJECT_H
+
+#define TRACE_LOCALS	    64	   /* fiber-locals of 2.7 that are looked at */
+#define TRACE_PROBES	    32	   /* tries in a table of ids */
+#define TRACE_INLINE_IVARS  3	   /* in an object itself, up to 3.1 (ROBJECT_EMBED_LEN_MAX) */
+#define TRACE_BIGNUM_SIGN   0x2000 /* internal/bignum.h: positive */
+#define TRACE_BIGNUM_EMBED  0x4000
+#define TRACE_BIGNUM_LENGTH 15
+#define TRACE_STRING_LENGTH 14 /* embedded, up to 3.1: bits of the flags */
+#define TRACE_BINS	    64 /* tries in the table of all objects with such variables */
+#define TRACE_ENTRIES	    64 /* of a Hash */
+#define TRACE_AR_BOUND	    20 /* internal/hash.h: bits of the flags */
+#define TRACE_ARRAY_LENGTH  15
+
+struct trace {
+	const struct ruby_layout *layout;
+	const struct rbprof_tracer *tracer;
+	struct trace_state *state;
+};
+
+/* The object that was opened last: what else is known of it lies in the state. */
+struct trace_object {
+	const struct rbprof_ivars *ivars;
+};
+
+static __always_inline __u64 trace_word(const struct trace *trace, __u32 offset)
+{
+	__u32 at = offset / 8;
+
+	return at < TRACE_WORDS ? trace->state->words[at] : 0;
+}
+
+static __always_inline int trace_fail(struct trace *trace, __u32 error)
+{
+	trace->state->trace.error = error;
+	return -1;
+}
+
+/* Whether a VALUE is an object on the heap (special_consts.h). */
+static __always_inline int trace_is_heap(const struct trace *trace, __u64 value)
+{
+	return !(value & 7) && value > 0x100 && value != trace->layout->qnil;
+}
+
+/* ---- fiber-locals ---- */
+
+/* 3.0 and later (id_table.c: hash_table_index): an open table of 2^n places. */
+static long trace_id_step(__u32 index, void *context)
+{
+	struct trace *trace = context;
+	const struct ruby_layout *layout = trace->layout;
+	__u64 *item = trace->state->pair;
+
+	/* id_item: key and whether others follow, then the value. */
+	if (walk_read(item, 16,
+		      trace->state->words[2] + trace->state->at * layout->id_item__sizeof)) {
+		trace_fail(trace, RBPROF_E_TRACE_FAULT);
+		return 1;
+	}
+	if ((__u32)item[0] == (__u32)trace->state->key) {
+		trace->state->probe = item[1];
+		return 1;
+	}
+	if (!(item[0] >> 32))
+		return 1;
+	trace->state->at = (trace->state->at + index + 1) & ((__u32)trace->state->words[0] - 1);
+	return 0;
+}
+
+/* 2.7 (st.c): entries in the order in which they came. */
+static long trace_st_step(__u32 index, void *context)
+{
+	struct trace *trace = context;
+	const struct ruby_layout *layout = trace->layout;
+	__u64 *entry = trace->state->pair;
+
+	(void)index;
+	if (trace->state->at >= trace->state->words[1])
+		return 1;
+	/* struct st_table_entry: hash, key, record */
+	if (walk_read(entry, 24,
+		      trace->state->words[2] + trace->state->at * layout->st_entry__sizeof)) {
+		trace_fail(trace, RBPROF_E_TRACE_FAULT);
+		return 1;
+	}
+	trace->state->at++;
+	if (entry[0] == ~0ULL || entry[1] != trace->state->key)
+		return 0;
+	trace->state->probe = entry[2];
+	return 1;
+}
+
+/* The value of a fiber-local; 0: it has none. Negative: state->trace.error says why. */
+static __always_inline int trace_local(struct trace *trace, __u64 key, __u64 *ret_value)
+{
+	const struct ruby_layout *layout = trace->layout;
+	__u64 table = trace->state->local_storage;
+
+	*ret_value = 0;
+	if (!table)
+		return 0;
+	trace->state->key = key;
+	trace->state->probe = 0;
+	if (layout->robject__numiv != RUBY_NO_FIELD &&
+	    layout->iv_index_entry__index == RUBY_NO_FIELD) {
+		/* entries_start, entries_bound, entries */
+		if (walk_read(trace->state->words, 24, table + layout->st_table__entries_start))
+			return trace_fail(trace, RBPROF_E_TRACE_FAULT);
+		trace->state->at = trace->state->words[0];
+		walk_loop(TRACE_LOCALS, trace_st_step, trace);
+	} else {
+		if (walk_read(trace->state->words, 24, table))
+			return trace_fail(trace, RBPROF_E_TRACE_FAULT);
+		/* capa and num, used, items */
+		trace->state->words[0] = (__u32)trace->state->words[0];
+		if (!trace->state->words[0] ||
+		    trace->state->words[0] & (trace->state->words[0] - 1))
+			return trace->state->words[0] ? trace_fail(trace, RBPROF_E_TRACE_FAULT) : 0;
+		trace->state->at = key & (trace->state->words[0] - 1);
+		walk_loop(TRACE_PROBES, trace_id_step, trace);
+	}
+	*ret_value = trace->state->probe;
+	return trace->state->trace.error ? -1 : 0;
+}
+
+/* ---- objects ---- */
+
+static __always_inline int trace_ask(struct trace *trace, __u64 object, __u64 table)
+{
+	trace->state->unknown = object;
+	trace->state->unknown_table = table;
+	return trace_fail(trace, RBPROF_E_TRACE_UNKNOWN);
+}
+
+/* What tells the object's kind; its head is in state->words. 0: not to be found. */
+static __always_inline __u64 trace_table(struct trace *trace, __u64 flags)
+{
+	const struct ruby_layout *layout = trace->layout;
+	__u64 *table = &trace->state->value;
+
+	if (layout->robject__numiv == RUBY_NO_FIELD)
+		return flags >> 32;
+	if (!(flags >> layout->robject_embed_bit & 1))
+		return trace_word(trace, layout->robject__iv_index_tbl);
+	/* An object with few of them has the table in its class's extension. */
+	if (walk_read(table, 8,
+		      trace_word(trace, layout->rbasic__klass) + layout->rclass__classext_ptr) ||
+	    walk_read(table, 8, *table + layout->classext__iv_index_tbl))
+		return 0;
+	return *table;
+}
+
+/* Opens an object that has instance variables. Negative: state->trace.error says why. */
+static __always_inline int trace_open(struct trace *trace, __u64 value, struct trace_object *object)
+{
+	const struct ruby_layout *layout = trace->layout;
+	struct rbprof_ivars_key *key = &trace->state->kind;
+	__u64 flags;
+
+	if (!trace_is_heap(trace, value) ||
+	    walk_read(trace->state->words, sizeof(trace->state->words), value))
+		return trace_fail(trace, RBPROF_E_TRACE_FAULT);
+	flags = trace_word(trace, layout->rbasic__flags);
+	if ((flags & RUBY_T_MASK) != RUBY_T_OBJECT)
+		return trace_fail(trace, RBPROF_E_TRACE_FAULT);
+	key->serial = trace->state->serial;
+	key->table = trace_table(trace, flags);
+	trace->state->object = value;
+	trace->state->object_table = key->table;
+	object->ivars = trace_ivars(key);
+	if (!object->ivars)
+		return trace_ask(trace, value, key->table);
+	if (object->ivars->is_complex)
+		return trace_fail(trace, RBPROF_E_TRACE_COMPLEX);
+	if ((flags >> layout->robject_embed_bit & 1) == layout->robject_embed_bit_means) {
+		trace->state->object_values = value + layout->robject__embed;
+		trace->state->object_room = TRACE_INLINE_IVARS;
+	} else {
+		trace->state->object_values = trace_word(trace, layout->robject__ivptr);
+		trace->state->object_room = (__u32)trace_word(trace, layout->robject__numiv);
+	}
+	return 0;
+}
+
+/* An instance variable, Qnil where it is not set. */
+static __always_inline int trace_ivar(struct trace *trace, const struct trace_object *object,
+				      enum rbprof_ivar ivar, __u64 *ret_value)
+{
+	const struct ruby_layout *layout = trace->layout;
+	struct trace_state *state = trace->state;
+	__u32 index = object->ivars->index[ivar];
+
+	*ret_value = layout->qnil;
+	if (index == RBPROF_IVAR_NONE) {
+		if (layout->robject__numiv == RUBY_NO_FIELD)
+			return 0;
+		/* The table of a class grows. */
+		if (walk_read(&state->value, 8,
+			      state->object_table + layout->st_table__num_entries))
+			return trace_fail(trace, RBPROF_E_TRACE_FAULT);
+		return state->value == object->ivars->known
+			       ? 0
+			       : trace_ask(trace, state->object, state->object_table);
+	}
+	if (layout->robject__numiv != RUBY_NO_FIELD && index >= state->object_room)
+		return 0;
+	if (walk_read(&state->value, 8, state->object_values + 8 * (__u64)index))
+		return trace_fail(trace, RBPROF_E_TRACE_FAULT);
+	if (state->value != layout->qundef)
+		*ret_value = state->value;
+	return 0;
+}
+
+/* An Integer, as the 64 bits that it stands for. */
+static __always_inline int trace_number(struct trace *trace, __u64 value, __u64 *ret_number)
+{
+	const struct ruby_layout *layout = trace->layout;
+	__u64 *words = trace->state->digits;
+
+	if (value & 1) {
+		*ret_number = (__u64)((__s64)value >> 1);
+		return 0;
+	}
+	if (!trace_is_heap(trace, value))
+		return trace_fail(trace, RBPROF_E_TRACE_ID);
+	if (walk_read(words, 24, value))
+		return trace_fail(trace, RBPROF_E_TRACE_FAULT);
+	/* Larger than a Fixnum: two digits of 32 bits in the object itself. */
+	if ((words[0] & RUBY_T_MASK) != RUBY_T_BIGNUM || !(words[0] & TRACE_BIGNUM_SIGN) ||
+	    !(words[0] & TRACE_BIGNUM_EMBED) || (words[0] >> TRACE_BIGNUM_LENGTH & 7) != 2 ||
+	    layout->rbignum__embed != 16)
+		return trace_fail(trace, RBPROF_E_TRACE_ID);
+	*ret_number = words[2];
+	return 0;
+}
+
+/* ---- strings ---- */
+
+/* Opens a String: its head in state->words, where its bytes are and how many. 0, or 1: it is none.
+ */
+static __always_inline int trace_string(struct trace *trace, __u64 value, __u64 *ret_address,
+					__u64 *ret_length)
+{
+	const struct ruby_layout *layout = trace->layout;
+	__u64 flags;
+
+	if (!trace_is_heap(trace, value) ||
+	    walk_read(trace->state->words, sizeof(trace->state->words), value))
+		return 1;
+	flags = trace_word(trace, layout->rbasic__flags);
+	if ((flags & RUBY_T_MASK) != RUBY_T_STRING)
+		return 1;
+	*ret_length = trace_word(trace, layout->rstring__len);
+	if (flags & RUBY_STRING_NOEMBED) {
+		*ret_address = trace_word(trace, layout->rstring__heap_ptr);
+		return 0;
+	}
+	if (layout->string_embed_len_in_flags)
+		*ret_length = flags >> TRACE_STRING_LENGTH & 0x1f;
+	*ret_address = value + layout->rstring__embed;
+	return 0;
+}
+
+static __always_inline __u64 trace_mix(__u64 hash, __u64 word)
+{
+	hash = (hash ^ word) * 0x9e3779b97f4a7c15ULL;
+	return hash ^ (hash >> 29);
+}
+
+/* Keeps a String as the endpoint, with what tells whether it is still the one sent last. */
+static __always_inline void trace_keep_resource(struct trace *trace, __u64 value)
+{
+	__u64 address, length;
+
+	if (trace_string(trace, value, &address, &length) || length > (1U << 30))
+		return;
+	trace->state->resource = value;
+	trace->state->endpoint_root = trace->state->trace.root;
+	trace->state->endpoint_kind = 0;
+	trace->state->resource_address = address;
+	trace->state->resource_length = (__u32)length;
+	trace->state->resource_hash =
+		trace_mix(trace_mix(trace_mix(value, length), trace->state->words[2]),
+			  trace_mix(trace->state->words[3], trace->state->words[4]));
+}
+
+/* Whether a String is exactly "web" or "proxy". */
+static __always_inline int trace_is_request(struct trace *trace, __u64 value)
+{
+	__u64 address, length, *bytes = &trace->state->value;
+
+	if (trace_string(trace, value, &address, &length))
+		return 0;
+	*bytes = 0;
+	if (length == 3)
+		return !walk_read(bytes, 3, address) && *bytes == 0x626577; /* "web" */
+	if (length == 5)
+		return !walk_read(bytes, 5, address) && *bytes == 0x79786f7270; /* "proxy" */
+	return 0;
+}
+
+/* ---- collections ---- */
+
+/* An Array's length and the address of its elements. 0, or 1: it is none. */
+static __always_inline int trace_array(struct trace *trace, __u64 value, __u64 *ret_length,
+				       __u64 *ret_elements)
+{
+	const struct ruby_layout *layout = trace->layout;
+	__u64 flags;
+
+	if (!trace_is_heap(trace, value) ||
+	    walk_read(trace->state->words, sizeof(trace->state->words), value))
+		return 1;
+	flags = trace_word(trace, layout->rbasic__flags);
+	if ((flags & RUBY_T_MASK) != RUBY_T_ARRAY)
+		return 1;
+	if (flags & RUBY_ARRAY_EMBED) {
+		*ret_length = flags >> TRACE_ARRAY_LENGTH & layout->array_embed_len_mask;
+		*ret_elements = value + layout->rarray__embed;
+	} else {
+		*ret_length = trace_word(trace, layout->rarray__heap_len);
+		*ret_elements = trace_word(trace, layout->rarray__heap_ptr);
+	}
+	return 0;
+}
+
+static long trace_ar_step(__u32 index, void *context)
+{
+	struct trace *trace = context;
+	__u64 *pair = trace->state->pair;
+
+	if (index >= trace->state->words[1])
+		return 1;
+	if (walk_read(pair, 16,
+		      trace->state->words[2] + index * (__u64)trace->layout->ar_pair__sizeof)) {
+		trace_fail(trace, RBPROF_E_TRACE_FAULT);
+		return 1;
+	}
+	if (pair[0] != trace->state->key)
+		return 0;
+	trace->state->probe = pair[1];
+	return 1;
+}
+
+/* The value that a Hash has for this very object; 0: none. Negative: state->trace.error. */
+static __always_inline int trace_hash(struct trace *trace, __u64 value, __u64 key, __u64 *ret_value)
+{
+	const struct ruby_layout *layout = trace->layout;
+	__u64 flags, table;
+
+	*ret_value = 0;
+	if (!trace_is_heap(trace, value) ||
+	    walk_read(trace->state->words, sizeof(trace->state->words), value))
+		return trace_fail(trace, RBPROF_E_TRACE_FAULT);
+	flags = trace_word(trace, layout->rbasic__flags);
+	if ((flags & RUBY_T_MASK) != RUBY_T_HASH)
+		return trace_fail(trace, RBPROF_E_TRACE_FAULT);
+	table = layout->rhash__table == RUBY_NO_FIELD ? trace_word(trace, layout->rhash__table_ptr)
+						      : value + layout->rhash__table;
+	trace->state->key = key;
+	trace->state->probe = 0;
+	if (flags & RUBY_HASH_ST) {
+		if (walk_read(trace->state->words, 24, table + layout->st_table__entries_start))
+			return trace_fail(trace, RBPROF_E_TRACE_FAULT);
+		trace->state->at = trace->state->words[0];
+		walk_loop(TRACE_ENTRIES, trace_st_step, trace);
+	} else if (table) {
+		trace->state->words[1] = flags >> TRACE_AR_BOUND & 0xf;
+		trace->state->words[2] = table + layout->ar_table__pairs;
+		walk_loop(8, trace_ar_step, trace);
+	}
+	*ret_value = trace->state->probe;
+	return trace->state->trace.error ? -1 : 0;
+}
+
+/* ---- variables of objects that have no place for them ---- */
+
+static __always_inline __u64 trace_key_hash(__u64 key)
+{
+	/* st.c: st_numhash, do_hash */
+	__u64 hash = (key >> 11 | key << 3) ^ key >> 3;
+
+	return hash == ~0ULL ? 1ULL << 63 : hash;
+}
+
+/* A bin's number, of 1, 2, 4 or 8 bytes. */
+static __always_inline int trace_bin(__u64 address, __u32 shift, __u64 *ret_bin)
+{
+	*ret_bin = 0;
+	switch (shift) {
+	case 0:
+		return walk_read(ret_bin, 1, address);
+	case 1:
+		return walk_read(ret_bin, 2, address);
+	case 2:
+		return walk_read(ret_bin, 4, address);
+	default:
+		return walk_read(ret_bin, 8, address);
+	}
+}
+
+/* words: bins, start, bound, entries; at: the bin; probe: what disturbs its number. */
+static long trace_bin_step(__u32 index, void *context)
+{
+	struct trace *trace = context;
+	const struct ruby_layout *layout = trace->layout;
+	__u64 *entry = trace->state->pair, *bin = &trace->state->value;
+	__u64 mask = trace->state->words[4];
+	__u32 shift = trace->state->bin_shift & 3;
+
+	(void)index;
+	if (trace_bin(trace->state->words[0] + (trace->state->at << shift), shift, bin))
+		goto fault;
+	if (!*bin)
+		return 1;
+	if (*bin > 1) { /* 1: deleted; an entry's number has 2 added */
+		if (walk_read(entry, 24,
+			      trace->state->words[3] + (*bin - 2) * layout->st_entry__sizeof))
+			goto fault;
+		if (entry[1] == trace->state->key && entry[0] != ~0ULL) {
+			trace->state->found = entry[2];
+			return 1;
+		}
+	}
+	/* st.c: secondary_hash() */
+	trace->state->probe >>= 11;
+	trace->state->at =
+		((trace->state->at << 2) + trace->state->at + trace->state->probe + 1) & mask;
+	return 0;
+fault:
+	trace_fail(trace, RBPROF_E_TRACE_FAULT);
+	return 1;
+}
+
+/* The variables of an object in the table of all such objects; 0: it has none. */
+static __always_inline int trace_generic(struct trace *trace, __u64 object, __u64 *ret_variables)
+{
+	const struct ruby_layout *layout = trace->layout;
+	__u64 table, powers;
+
+	*ret_variables = 0;
+	trace->state->value = 0;
+	if (walk_read(&trace->state->value, 8, trace->tracer->generic_ivars) ||
+	    !trace->state->value)
+		return trace_fail(trace, RBPROF_E_TRACE_FAULT);
+	table = trace->state->value;
+	if (walk_read(&trace->state->value, 4, table) ||
+	    walk_read(trace->state->words, 32, table + layout->st_table__bins))
+		return trace_fail(trace, RBPROF_E_TRACE_FAULT);
+	powers = (__u32)trace->state->value;
+	trace->state->key = object;
+	trace->state->probe = 0;
+	if (!trace->state->words[0]) { /* few: without bins */
+		trace->state->at = trace->state->words[1];
+		trace->state->words[1] = trace->state->words[2];
+		trace->state->words[2] = trace->state->words[3];
+		walk_loop(TRACE_ENTRIES, trace_st_step, trace);
+		*ret_variables = trace->state->probe;
+		return trace->state->trace.error ? -1 : 0;
+	}
+	trace->state->found = 0;
+	trace->state->bin_shift = powers >> (8 * (layout->st_table__size_ind & 3)) & 3;
+	trace->state->words[4] =
+		(1ULL << (powers >> (8 * (layout->st_table__bin_power & 3)) & 63)) - 1;
+	trace->state->probe = trace_key_hash(object);
+	trace->state->at = trace->state->probe & trace->state->words[4];
+	walk_loop(TRACE_BINS, trace_bin_step, trace);
+	*ret_variables = trace->state->found;
+	return trace->state->trace.error ? -1 : 0;
+}
+
+/* A variable of a T_DATA object; 0: it has none. */
+static __always_inline int trace_variable(struct trace *trace, __u64 self, enum rbprof_ivar ivar,
+					  __u64 *ret_value)
+{
+	const struct ruby_layout *layout = trace->layout;
+	struct trace_state *state = trace->state;
+	struct rbprof_ivars_key *key = &state->kind;
+	struct trace_object object;
+	__u64 variables, flags;
+
+	*ret_value = 0;
+	if (!trace_is_heap(trace, self))
+		return 0; /* nobody asked for it as an object */
+	if (walk_read(state->words, sizeof(state->words), self))
+		return trace_fail(trace, RBPROF_E_TRACE_FAULT);
+	flags = trace_word(trace, layout->rbasic__flags);
+	if ((flags & RUBY_T_MASK) != RUBY_T_DATA)
+		return trace_fail(trace, RBPROF_E_TRACE_FAULT);
+	if (!(flags & RUBY_FL_EXIVAR))
+		return 0;
+	/* Up to 3.1 the class has the numbers, as for few variables of an ordinary object. */
+	key->serial = state->serial;
+	key->table = trace_table(trace, flags | 1ULL << (layout->robject_embed_bit & 31));
+	object.ivars = trace_ivars(key);
+	if (!object.ivars)
+		return trace_ask(trace, self, key->table);
+	if (object.ivars->is_complex)
+		return trace_fail(trace, RBPROF_E_TRACE_COMPLEX);
+	state->object = self;
+	state->object_table = key->table;
+	if (trace_generic(trace, self, &variables))
+		return -1;
+	if (!variables)
+		return 0;
+	if (walk_read(&state->object_room, 4, variables + layout->gen_ivtbl__numiv))
+		return trace_fail(trace, RBPROF_E_TRACE_FAULT);
+	state->object_values = variables + layout->gen_ivtbl__ivptr;
+	if (trace_ivar(trace, &object, ivar, ret_value))
+		return -1;
+	if (*ret_value == layout->qnil)
+		*ret_value = 0;
+	return 0;
+}
+
+#endif
