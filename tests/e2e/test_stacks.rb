@@ -124,7 +124,8 @@ class TestOwnStacks < E2E
   end
 
   def test_many_fibers_are_no_roots_of_their_own
-    assert_operator fibers.map { |s| s.stack.last.to_s }.uniq.size, :<=, 8
+    # The lines of the program's own that call them, and what stands for a stack: not all fifty.
+    assert_operator fibers.map { |s| s.stack.last.to_s }.uniq.size, :<=, 15
   end
 
   once(:ractors) do
