@@ -5,7 +5,7 @@ require_relative "helper"
 
 # A web application: CPU by endpoint, as the application itself counts it.
 class TestTraceWeb < E2E
-  HZ = 499
+  HZ = 1999
   REQUESTS = 900
 
   once(:seen) do |tracer|
@@ -39,8 +39,11 @@ class TestTraceWeb < E2E
       by_endpoint = served.group_by { |s| s.labels["trace endpoint"] }.transform_values { |list| list.sum(&:cpu) }
       puts "#{tracer}: #{by_endpoint} #{truth} #{seen(tracer)[:errors]}" if ENV["VERBOSE"]
       all = by_endpoint.values.sum
+      ticks = served.sum { |s| s.values["cpu-samples"] }
       truth.each do |endpoint, ns|
-        assert_share ns / truth.values.sum.to_f, by_endpoint.fetch(endpoint, 0) / all.to_f, 2, endpoint
+        share = ns / truth.values.sum.to_f
+        points = [2, 500 * Math.sqrt(share * (1 - share) / ticks)].max
+        assert_share share, by_endpoint.fetch(endpoint, 0) / all.to_f, points, endpoint
       end
       assert_empty by_endpoint.keys.compact - truth.keys
     end
