@@ -70,6 +70,22 @@ static __always_inline void trace_send_endpoint(const struct rbprof_process *pro
 	thread->endpoint_ns = now;
 }
 
+/* What a search for the thread's trace begins with. False: nothing is known of the build. */
+static __always_inline bool trace_prepare(const struct rbprof_process *process,
+					  struct scratch *scratch, struct trace *trace)
+{
+	struct rbprof_runtime *runtime;
+	u32 index = process->runtime;
+
+	runtime = bpf_map_lookup_elem(&runtimes, &index);
+	if (!runtime)
+		return false;
+	trace->layout = &runtime->layout;
+	trace->tracer = &process->tracer;
+	trace->state = &scratch->trace;
+	return true;
+}
+
 /*
  * Fills scratch->trace from what it has of the execution context. The verifier looks at it on its
  * own, as at sample_stack(); it is called beside that, since stacks of programs add up.
@@ -77,18 +93,9 @@ static __always_inline void trace_send_endpoint(const struct rbprof_process *pro
 __noinline int sample_datadog(const struct rbprof_process *process, struct scratch *scratch)
 {
 	struct trace trace = {};
-	struct rbprof_runtime *runtime;
-	u32 index;
 
-	if (!process || !scratch)
+	if (!process || !scratch || !trace_prepare(process, scratch, &trace))
 		return 0;
-	index = process->runtime;
-	runtime = bpf_map_lookup_elem(&runtimes, &index);
-	if (!runtime)
-		return 0;
-	trace.layout = &runtime->layout;
-	trace.tracer = &process->tracer;
-	trace.state = &scratch->trace;
 	trace.state->serial = process->serial;
 	trace.state->wants_endpoint = !!(config.flags & RBPROF_COLLECT_ENDPOINT);
 	trace_find_datadog(&trace);
@@ -99,18 +106,9 @@ __noinline int sample_datadog(const struct rbprof_process *process, struct scrat
 __noinline int sample_otel(const struct rbprof_process *process, struct scratch *scratch)
 {
 	struct trace trace = {};
-	struct rbprof_runtime *runtime;
-	u32 index;
 
-	if (!process || !scratch)
+	if (!process || !scratch || !trace_prepare(process, scratch, &trace))
 		return 0;
-	index = process->runtime;
-	runtime = bpf_map_lookup_elem(&runtimes, &index);
-	if (!runtime)
-		return 0;
-	trace.layout = &runtime->layout;
-	trace.tracer = &process->tracer;
-	trace.state = &scratch->trace;
 	trace_find_otel(&trace);
 	return 0;
 }

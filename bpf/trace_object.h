@@ -156,6 +156,17 @@ static __always_inline __u64 trace_table(struct trace *trace, __u64 flags)
 	return *table;
 }
 
+/* Reads the head of an object of this type to state->words. 0, or 1: it is none. */
+static __always_inline int trace_head(struct trace *trace, __u64 value, __u64 type,
+				      __u64 *ret_flags)
+{
+	if (!trace_is_heap(trace, value) ||
+	    walk_read(trace->state->words, sizeof(trace->state->words), value))
+		return 1;
+	*ret_flags = trace_word(trace, trace->layout->rbasic__flags);
+	return (*ret_flags & RUBY_T_MASK) != type;
+}
+
 /* Opens an object that has instance variables. Negative: state->trace.error says why. */
 static __always_inline int trace_open(struct trace *trace, __u64 value, struct trace_object *object)
 {
@@ -163,11 +174,7 @@ static __always_inline int trace_open(struct trace *trace, __u64 value, struct t
 	struct rbprof_ivars_key *key = &trace->state->kind;
 	__u64 flags;
 
-	if (!trace_is_heap(trace, value) ||
-	    walk_read(trace->state->words, sizeof(trace->state->words), value))
-		return trace_fail(trace, RBPROF_E_TRACE_FAULT);
-	flags = trace_word(trace, layout->rbasic__flags);
-	if ((flags & RUBY_T_MASK) != RUBY_T_OBJECT)
+	if (trace_head(trace, value, RUBY_T_OBJECT, &flags))
 		return trace_fail(trace, RBPROF_E_TRACE_FAULT);
 	key->serial = trace->state->serial;
 	key->table = trace_table(trace, flags);
@@ -250,11 +257,7 @@ static __always_inline int trace_string(struct trace *trace, __u64 value, __u64 
 	const struct ruby_layout *layout = trace->layout;
 	__u64 flags;
 
-	if (!trace_is_heap(trace, value) ||
-	    walk_read(trace->state->words, sizeof(trace->state->words), value))
-		return 1;
-	flags = trace_word(trace, layout->rbasic__flags);
-	if ((flags & RUBY_T_MASK) != RUBY_T_STRING)
+	if (trace_head(trace, value, RUBY_T_STRING, &flags))
 		return 1;
 	*ret_length = trace_word(trace, layout->rstring__len);
 	if (flags & RUBY_STRING_NOEMBED) {
@@ -314,11 +317,7 @@ static __always_inline int trace_array(struct trace *trace, __u64 value, __u64 *
 	const struct ruby_layout *layout = trace->layout;
 	__u64 flags;
 
-	if (!trace_is_heap(trace, value) ||
-	    walk_read(trace->state->words, sizeof(trace->state->words), value))
-		return 1;
-	flags = trace_word(trace, layout->rbasic__flags);
-	if ((flags & RUBY_T_MASK) != RUBY_T_ARRAY)
+	if (trace_head(trace, value, RUBY_T_ARRAY, &flags))
 		return 1;
 	if (flags & RUBY_ARRAY_EMBED) {
 		*ret_length = flags >> TRACE_ARRAY_LENGTH & layout->array_embed_len_mask;
@@ -355,11 +354,7 @@ static __always_inline int trace_hash(struct trace *trace, __u64 value, __u64 ke
 	__u64 flags, table;
 
 	*ret_value = 0;
-	if (!trace_is_heap(trace, value) ||
-	    walk_read(trace->state->words, sizeof(trace->state->words), value))
-		return trace_fail(trace, RBPROF_E_TRACE_FAULT);
-	flags = trace_word(trace, layout->rbasic__flags);
-	if ((flags & RUBY_T_MASK) != RUBY_T_HASH)
+	if (trace_head(trace, value, RUBY_T_HASH, &flags))
 		return trace_fail(trace, RBPROF_E_TRACE_FAULT);
 	table = layout->rhash__table == RUBY_NO_FIELD ? trace_word(trace, layout->rhash__table_ptr)
 						      : value + layout->rhash__table;

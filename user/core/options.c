@@ -123,7 +123,7 @@ static int parse_container(struct options *options, const char *text)
 	return options__add_to_list(&options->containers, "container", text);
 }
 
-/* "pprof, folded, json, text": the formats of this version. */
+/* "pprof, folded, json, text": all formats. */
 static void list_formats(char *text, size_t size)
 {
 	const struct out_format *format;
@@ -131,9 +131,8 @@ static void list_formats(char *text, size_t size)
 
 	*text = '\0';
 	for (size_t i = 0; (format = out__format(i)) && used < size; i++)
-		if (format->write)
-			used += (size_t)snprintf(text + used, size - used, "%s%s", used ? ", " : "",
-						 format->name);
+		used += (size_t)snprintf(text + used, size - used, "%s%s", used ? ", " : "",
+					 format->name);
 }
 
 static int parse_format(struct options *options, const char *text)

@@ -85,8 +85,6 @@ const char *out__refuses(const struct out_format *format, const struct profile *
 int out__write(const struct out_format *format, struct profile *profile,
 	       const struct out_options *options, FILE *stream)
 {
-	if (!format->write)
-		return -ENOTSUP;
 	if (profile__failed(profile))
 		return -ENOMEM;
 	if (options->type >= profile__type_count(profile))

@@ -31,7 +31,7 @@ struct out_format {
 	bool is_binary;
 	/*
 	 * Writes profile (which it does not change) to stream. 0, or -errno. Errors of the
-	 * stream itself are the stream owner's to find. NULL: a format of a later version.
+	 * stream itself are the stream owner's to find.
 	 */
 	int (*write)(struct profile *profile, const struct out_options *options, FILE *stream);
 	/* Why this profile cannot be had in this format; NULL: it can. NULL itself: any can. */
@@ -39,7 +39,7 @@ struct out_format {
 	bool needs_times; /* end_timestamp_ns on the samples */
 };
 
-/* All formats, those of later versions last. NULL after the last one. */
+/* All formats. NULL after the last one. */
 const struct out_format *out__format(size_t index);
 
 /* By the name of -f; NULL: no such format. */
@@ -55,8 +55,7 @@ size_t out__default_type(struct profile *profile);
 
 /*
  * Writes a profile whose sums are complete. 0 or -errno: -ENOMEM also if the profile had an
- * allocation fail (profile__failed()), -ENOTSUP for a format of a later version or a profile that
- * the format refuses.
+ * allocation fail (profile__failed()), -ENOTSUP for a profile that the format refuses.
  */
 int out__write(const struct out_format *format, struct profile *profile,
 	       const struct out_options *options, FILE *stream);

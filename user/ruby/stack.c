@@ -4,17 +4,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-/* The walker names what it reads through by macros alone; a stack is read by one thread. */
-static __thread struct memory *walk_memory;
-
-#define walk_read(into, size, address) memory__read(walk_memory, address, into, size)
-#define walk_loop(count, step, walk)                                     \
-	do {                                                             \
-		__u32 walk_index;                                        \
-		for (walk_index = 0; walk_index < (count); walk_index++) \
-			if (step(walk_index, walk))                      \
-				break;                                   \
-	} while (0)
+#include "walk_memory.h"
 
 #include "../../bpf/walk.h"
 

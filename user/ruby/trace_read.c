@@ -5,11 +5,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "walk_memory.h"
+
 #define MAX_KINDS 512
 #define TRIES	  64 /* each meets one kind that was not known */
 
-/* The walker names what it reads through by macros alone; a trace is read by one thread. */
-static __thread struct memory *walk_memory;
+/* As walk_memory: what the walker finds kinds in. */
 static __thread const struct trace_kinds *walk_kinds;
 
 static const struct rbprof_ivars *find_kind(const struct rbprof_ivars_key *key)
@@ -23,14 +24,6 @@ static const struct rbprof_ivars *find_kind(const struct rbprof_ivars_key *key)
 	return NULL;
 }
 
-#define walk_read(into, size, address) memory__read(walk_memory, address, into, size)
-#define walk_loop(count, step, walk)                                     \
-	do {                                                             \
-		__u32 walk_index;                                        \
-		for (walk_index = 0; walk_index < (count); walk_index++) \
-			if (step(walk_index, walk))                      \
-				break;                                   \
-	} while (0)
 #define trace_ivars(key) find_kind(key)
 
 #include "../../bpf/trace.h"

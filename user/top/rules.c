@@ -2,11 +2,7 @@
 #include "rules.h"
 
 #include <fnmatch.h>
-#include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
-
-#define MAX_NUMBER 32
 
 const char *rules__label_name(const char *name)
 {
@@ -28,15 +24,6 @@ const struct profile_label *rules__label(const struct profile *profile, uint32_t
 			return label;
 	}
 	return NULL;
-}
-
-const char *rules__label_text(const struct profile *profile, const struct profile_label *label,
-			      char *buffer, size_t size)
-{
-	if (label->text != PROFILE_NONE)
-		return profile__text(profile, label->text);
-	snprintf(buffer, size, "%" PRId64, label->number);
-	return buffer;
 }
 
 static bool fits(const struct rule *rule, const char *text)
@@ -63,7 +50,7 @@ static bool has_other_focus(const struct rules *rules, const struct rule *rule, 
 
 bool rules__fit_labels(const struct rules *rules, const struct profile *profile, uint32_t label_set)
 {
-	char buffer[MAX_NUMBER];
+	char number[PROFILE_LABELS_NUMBER];
 	size_t i;
 
 	for (i = 0; i < rules->count; i++) {
@@ -75,7 +62,7 @@ bool rules__fit_labels(const struct rules *rules, const struct profile *profile,
 			continue;
 		label = rules__label(profile, label_set, rule->label);
 		if (label)
-			text = rules__label_text(profile, label, buffer, sizeof(buffer));
+			text = profile_labels__value(profile, label, number);
 		if (fits(rule, text) == (rule->kind != RULE_IGNORE))
 			continue;
 		if (rule->kind != RULE_FOCUS || !has_other_focus(rules, rule, text))

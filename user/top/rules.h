@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "../agg/profile.h"
+#include "../agg/profile_labels.h"
 
 enum rule_kind {
 	RULE_FOCUS = 0, /* the label's value fits */
@@ -17,7 +18,7 @@ enum rule_kind {
 };
 
 /* What a row without the label that rows are grouped by is shown under. */
-#define RULES_NO_LABEL "(none)"
+#define RULES_NO_LABEL PROFILE_LABELS_NONE
 
 struct rule {
 	enum rule_kind kind;
@@ -43,10 +44,6 @@ bool rule__is_function(const struct rule *rule, const struct profile *profile, u
 /* The label of the set with this key, or NULL. */
 const struct profile_label *rules__label(const struct profile *profile, uint32_t label_set,
 					 const char *key);
-
-/* The text of a label: its own, or its number in `buffer`. */
-const char *rules__label_text(const struct profile *profile, const struct profile_label *label,
-			      char *buffer, size_t size);
 
 /* "thread" to "thread name", "endpoint" to "trace endpoint"; others are what they are called. */
 const char *rules__label_name(const char *name);

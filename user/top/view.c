@@ -103,12 +103,10 @@ static uint32_t find_row(const struct run *run, const char *name)
 static int label_row(struct run *run, uint32_t set, uint32_t *ret_row)
 {
 	const struct profile_label *label = rules__label(run->profile, set, run->query->by);
-	const char *text = RULES_NO_LABEL;
+	char number[PROFILE_LABELS_NUMBER];
+	const char *text = profile_labels__value(run->profile, label, number);
 	uint32_t row, *known = NULL;
-	char buffer[32];
 
-	if (label)
-		text = rules__label_text(run->profile, label, buffer, sizeof(buffer));
 	if (label && label->text != PROFILE_NONE)
 		known = &run->text_rows[label->text];
 	row = known ? *known : find_row(run, text);
