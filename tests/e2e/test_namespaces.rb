@@ -43,7 +43,7 @@ class TestNamespaces < E2E
   def start(space, name, *args, ruby: [RUBY]) = Program.new(name, *args, ruby: [*space.enter, *ruby])
 
   def start_short(space)
-    script = 'i=0; while [ $i -lt "$1" ]; do i=$((i + 1)); "$0" -e "def short_work = 2_000_000.times {}; short_work"; done'
+    script = 'i=0; while [ $i -lt "$1" ]; do i=$((i + 1)); "$0" -e "def short_work = 6_000_000.times {}; short_work"; done'
     Children.spawn(*space.enter, "sh", "-c", script, RUBY, SHORT.to_s)
   end
 

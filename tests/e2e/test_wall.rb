@@ -206,7 +206,10 @@ class TestSharesOfWaits < E2E
     seen[:programs]["six"].truth.each do |name, thread|
       # The VM keeps its native thread, still with that name, for the next Thread.new.
       mine = own(samples("six"), thread["tid"]).reject { |s| s.names == ["(no ruby frames)"] }
-      assert_equal [name], mine.reject(&:gc?).map(&:thread).uniq
+      # A tick may hit its first line, before which it is called by its block.
+      unnamed, named = mine.reject(&:gc?).partition { |s| s.thread.end_with?("/six.rb:22") }
+      assert_equal [name], named.map(&:thread).uniq
+      assert_operator wall(unnamed), :<=, thread["life_ns"] * 0.02, "thread #{name} without its name"
       assert_in_epsilon thread["life_ns"], wall(mine), 0.02, "thread #{name}"
     end
   end
