@@ -15,6 +15,7 @@
 
 #define CLOCK_MAX_SINCE_NS 2000000000ULL
 #define CLOCK_WINDOW	   64 /* switches */
+#define CLOCK_TRIES	   4
 
 static __always_inline bool clock_has_run_queue(void)
 {
@@ -24,7 +25,7 @@ static __always_inline bool clock_has_run_queue(void)
 
 /*
  * The run queue of the CPU that the task is on; NULL on kernels without group scheduling, where
- * stolen time shows up as an estimate too high until the kernel's next reading (see clock_delta).
+ * stolen time shows up as an estimate too high until the kernel's next reading (see clock_take).
  */
 static __always_inline struct rq *clock_run_queue(struct task_struct *task)
 {
@@ -123,6 +124,14 @@ static __always_inline u64 clock_cpu(struct task_struct *task)
 	return sum + clock_since(task, start);
 }
 
+/* The kernel's clock of the thread without what is excluded of it. */
+static __always_inline u64 clock_own(const struct thread_state *state, u64 cpu)
+{
+	u64 excluded = state->excluded_ns;
+
+	return cpu > excluded ? cpu - excluded : 0;
+}
+
 /*
  * The thread's own clock, from the kernel's: without the collector's steps and our own work. It
  * stands still inside a step. (A tick may come between any two lines of the programs that write
@@ -130,25 +139,44 @@ static __always_inline u64 clock_cpu(struct task_struct *task)
  */
 static __always_inline u64 thread_clock(const struct thread_state *state, u64 cpu)
 {
-	return state->in_gc ? state->gc_enter_ns : cpu - state->excluded_ns;
+	return state->in_gc ? state->gc_enter_ns : clock_own(state, cpu);
 }
 
-/* The clock's advance since the last event; what was reported too much is paid back first. */
-static __always_inline u64 clock_delta(struct thread_state *state, u64 clock,
-				       struct rbprof_counters *c)
+/*
+ * Takes the clock's advance since the last event, for an event: the thread's own tick and a reading
+ * of all clocks on another CPU may come at the same time, and each nanosecond is told by one.
+ */
+static __always_inline u64 clock_claim(struct thread_state *state, u64 clock)
 {
-	if (clock >= state->reported_ns)
-		return clock - state->reported_ns;
+	u64 before;
+	int i;
+
+	for (i = 0; i < CLOCK_TRIES; i++) {
+		before = *(volatile u64 *)&state->reported_ns;
+		if (clock <= before)
+			return 0;
+		if (__sync_val_compare_and_swap(&state->reported_ns, before, clock) == before)
+			return clock - before;
+	}
+	return 0;
+}
+
+/* The same; what was reported too much is paid back first. */
+static __always_inline u64 clock_take(struct thread_state *state, u64 clock,
+				      struct rbprof_counters *c)
+{
+	if (clock >= *(volatile u64 *)&state->reported_ns)
+		return clock_claim(state, clock);
 	/* Below where it started the kernel's own clock ran backwards: no debt of ours. */
 	count_error(c, clock + state->excluded_ns < state->started_ns ? RBPROF_E_CLOCK_BACKWARDS
 								      : RBPROF_E_CLOCK_DEBT);
 	return 0;
 }
 
-static __always_inline void clock_reported(struct thread_state *state, u64 clock)
+/* The event found no room: the next one tells it. */
+static __always_inline void clock_give_back(struct thread_state *state, u64 delta)
 {
-	if (clock > state->reported_ns)
-		state->reported_ns = clock;
+	__sync_fetch_and_add(&state->reported_ns, -delta);
 }
 
 /*
@@ -163,7 +191,7 @@ static __always_inline void clock_overhead(struct thread_state *state, u64 began
 
 	if (in_interrupt && bpf_core_field_exists(((struct rq *)0)->prev_irq_time))
 		return;
-	state->overhead_ns += cost;
+	__sync_fetch_and_add(&state->overhead_ns, cost);
 	state->excluded_ns += cost;
 }
 

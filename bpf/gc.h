@@ -211,7 +211,7 @@ static __always_inline void gc_enter(void *ctx)
 	/* The timer's program may come between any two lines: in_gc makes the others count. */
 	state->gc_site = hit.site;
 	state->gc_enter_wall_ns = hit.now_ns;
-	state->gc_enter_ns = hit.cpu_ns - state->excluded_ns;
+	state->gc_enter_ns = clock_own(state, hit.cpu_ns);
 	barrier();
 	state->in_gc = 1;
 	state->gc_seen_ns = bpf_ktime_get_ns();
@@ -352,7 +352,7 @@ static __always_inline void gc_tell(const struct gc_hit *hit, const struct gc_st
 static __always_inline void gc_end(const struct gc_hit *hit, struct gc_step *step)
 {
 	struct thread_state *state = hit->state;
-	u64 clock = hit->cpu_ns - state->excluded_ns, trap = config.gc_trap_ns / 2;
+	u64 clock = clock_own(state, hit->cpu_ns), trap = config.gc_trap_ns / 2;
 
 	step->cpu_ns = (s64)(clock - state->gc_enter_ns) > 0 ? clock - state->gc_enter_ns : 0;
 	if (step->has_probes)

@@ -67,22 +67,22 @@ static __always_inline void thread_attach(struct task_struct *task, struct threa
 
 	if (state->serial == process->serial)
 		return;
-	state->serial = process->serial;
-	state->ec_slot = 0;
-	state->objspace = 0;
 	if (task->pid == task->tgid && process->cpu_at_attach_ns < cpu)
 		until = process->cpu_at_attach_ns;
-	if (until <= state->reported_ns + state->excluded_ns)
+	/* Before the serial is set, so that none of it is a sample's (see clock_claim). */
+	deltas.cpu_ns = clock_claim(state, clock_own(state, until));
+	state->ec_slot = 0;
+	state->objspace = 0;
+	state->serial = process->serial;
+	if (!deltas.cpu_ns)
 		return;
 	thread_take(state, &deltas);
 	/* The time in which it used the rest is the next sample's, as that CPU is. */
 	if (cpu - until < deltas.on_ns) {
 		deltas.on_ns -= cpu - until;
-		state->on_ns += cpu - until;
+		__sync_fetch_and_add(&state->on_ns, cpu - until);
 	}
-	deltas.cpu_ns = until - state->excluded_ns - state->reported_ns;
 	emit_clock(task, state, process->serial, &deltas, until, RBPROF_CLOCK_ATTACHED, c);
-	state->reported_ns = until - state->excluded_ns;
 }
 
 /* Reports what a thread used since its last event; total is the kernel's figure. */
@@ -107,9 +107,8 @@ static __always_inline void thread_report(struct task_struct *task, u64 total, u
 	wall_still_off(task, state);
 	clock = thread_clock(state, total);
 	thread_take(state, &deltas);
-	deltas.cpu_ns = clock_delta(state, clock, c);
+	deltas.cpu_ns = clock_take(state, clock, c);
 	emit_clock(task, state, process->serial, &deltas, total, reason, c);
-	clock_reported(state, clock);
 }
 
 static __always_inline void thread_read(struct task_struct *task)

@@ -32,30 +32,28 @@ static __always_inline void send_sample(struct task_struct *task, struct scratch
 					struct rbprof_counters *c)
 {
 	struct rbprof_sample *sample = &scratch->sample;
-	u64 *known_epoch, clock = thread_clock(state, cpu);
+	u64 *known_epoch;
 	u32 size, frames;
-	s64 on;
 
 	if (!emit_room_for_samples())
 		goto lost;
-	sample->cpu_delta_ns = clock_delta(state, clock, c);
-	on = state->on_ns + (state->on_since_ns ? now - state->on_since_ns : 0);
-	sample->wall_delta_ns = on < 0 ? 0 : on;
-	sample->overhead_delta_ns = state->overhead_ns;
 	known_epoch = emit_known_stack(sample, &frames);
 	if (frames > RBPROF_MAX_FRAMES)
 		goto lost;
 	size = sizeof(*sample) + frames * sizeof(struct rbprof_frame);
 	emit_header(&sample->event, RBPROF_EVENT_SAMPLE, size, serial, task);
+	sample->cpu_delta_ns = clock_take(state, thread_clock(state, cpu), c);
+	sample->wall_delta_ns = wall_take_on(state, now);
+	sample->overhead_delta_ns = __sync_lock_test_and_set(&state->overhead_ns, 0);
 	if (bpf_ringbuf_output(&events, sample, size, emit_wake(is_urgent(scratch, known_epoch))))
-		goto lost;
-	clock_reported(state, clock);
-	state->on_ns = on < 0 ? on : 0;
-	state->on_since_ns = now;
-	state->overhead_ns = 0;
+		goto give_back;
 	if (c)
 		__sync_fetch_and_add(&c->taken, 1);
 	return;
+give_back:
+	clock_give_back(state, sample->cpu_delta_ns);
+	__sync_fetch_and_add(&state->on_ns, sample->wall_delta_ns);
+	__sync_fetch_and_add(&state->overhead_ns, sample->overhead_delta_ns);
 lost:
 	count_error(c, RBPROF_E_LOST_SAMPLE);
 }

@@ -163,7 +163,7 @@ static __always_inline void wall_tell(struct task_struct *task, struct thread_st
 {
 	struct rbprof_sample *sample = &state->wait;
 	struct rbprof_counters *c;
-	u64 untold = state->off_ns;
+	u64 untold;
 
 	if (now < state->tick_ns)
 		return;
@@ -185,16 +185,17 @@ static __always_inline void wall_tell(struct task_struct *task, struct thread_st
 	sample->flags |= RBPROF_SAMPLE_STACK_KNOWN | state->off_flags;
 	sample->wait.ticks += wall_pass(state, wall_woken(task, state, off, now));
 	sample->wait.late_ticks += wall_pass(state, now);
+	untold = __sync_lock_test_and_set(&state->off_ns, 0);
 	sample->wall_delta_ns = untold;
 	emit_header(&sample->event, RBPROF_EVENT_WAIT, sizeof(*sample), state->serial, task);
 	if (bpf_ringbuf_output(&events, sample, sizeof(*sample), emit_wake(false))) {
+		__sync_fetch_and_add(&state->off_ns, untold);
 		c = bpf_map_lookup_elem(&counters, &state->serial);
 		count_error(c, RBPROF_E_LOST_WAIT);
 		return;
 	}
 	sample->wait.ticks = 0;
 	sample->wait.late_ticks = 0;
-	__sync_fetch_and_add(&state->off_ns, -untold);
 }
 
 /* The thread comes onto a CPU. */
@@ -240,13 +241,13 @@ static __always_inline void wall_is_in(struct task_struct *task, struct thread_s
 static __always_inline void wall_out(struct task_struct *task, struct thread_state *state,
 				     bool preempt, u64 now)
 {
-	u64 length;
+	u64 length, since;
 
 	wall_is_in(task, state, now);
+	since = __sync_lock_test_and_set(&state->on_since_ns, 0);
 	/* A tick may have told of a later instant than the kernel's for this switch: see on_ns. */
-	if (state->on_since_ns)
-		state->on_ns += now - state->on_since_ns;
-	state->on_since_ns = 0;
+	if (since)
+		__sync_fetch_and_add(&state->on_ns, now - since);
 	state->off_flags = 0;
 	if (wait_is_runnable(task, preempt))
 		state->off_flags = RBPROF_SAMPLE_RUNNABLE |
@@ -280,18 +281,20 @@ static __always_inline void wall_still_off(struct task_struct *task, struct thre
 }
 
 /*
- * Time on a CPU that was not told yet; state goes on counting from `now`. Never negative: what was
- * told too much is left for the next time.
+ * Takes the time on a CPU that was not told yet; state goes on counting from `now`. Never negative:
+ * what was told too much is left for the next time.
  */
 static __always_inline u64 wall_take_on(struct thread_state *state, u64 now)
 {
 	u64 since = state->on_since_ns;
-	s64 on = state->on_ns;
+	s64 on = __sync_lock_test_and_set(&state->on_ns, 0);
 
 	if (since && __sync_val_compare_and_swap(&state->on_since_ns, since, now) == since)
 		on += now - since;
-	state->on_ns = on < 0 ? on : 0;
-	return on < 0 ? 0 : on;
+	if (on >= 0)
+		return on;
+	__sync_fetch_and_add(&state->on_ns, on);
+	return 0;
 }
 
 /* Asks user space to read a thread whose stack is not known and that has been waiting. */
