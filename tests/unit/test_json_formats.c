@@ -103,6 +103,7 @@ static void stacks_that_begin_alike_are_neighbours(void **state)
 	enum { FRAMES = 4, STACKS = 3000, DEPTH = 12 };
 	struct profile *profile = sample_empty();
 	uint32_t frames[FRAMES], stack[DEPTH], labels = sample_labels(profile, "main", 1);
+	uint32_t path[DEPTH] = { 0 };
 	struct stack_order order;
 	unsigned int random = 7;
 
@@ -120,19 +121,24 @@ static void stacks_that_begin_alike_are_neighbours(void **state)
 		sample_add(profile, stack, depth, labels, 1, 1);
 	}
 	profile__stack(profile, frames, FRAMES); /* no row has it, or one does */
-	assert_int_equal(stack_order__init(&order, profile, NULL), 0);
+	assert_int_equal(stack_order__of_rows(&order, profile, NULL), 0);
 	assert_true(order.count > STACKS / 4);
-	for (size_t i = 1; i < order.count; i++) {
-		struct profile_stack a = order.entries[i - 1].stack, b = order.entries[i].stack;
-		uint32_t common = order.entries[i].common;
+	for (size_t i = 0; i < order.count; i++) {
+		const struct stack_order_entry *entry = &order.entries[i];
+		struct profile_stack own = profile__stack_at(profile, entry->id);
+		uint32_t common = entry->common, before = i ? entry[-1].depth : 0;
 
-		for (uint32_t j = 0; j < common; j++)
-			assert_int_equal(a.frames[a.count - 1 - j], b.frames[b.count - 1 - j]);
 		/* In order, so no beginning comes again later; shorter ones first. */
-		assert_true(common < b.count);
-		if (common < a.count)
-			assert_true(a.frames[a.count - 1 - common] <
-				    b.frames[b.count - 1 - common]);
+		assert_true(!i || common < entry->depth);
+		assert_true(common <= before);
+		if (common < before)
+			assert_true(path[common] < order.frames[entry->first]);
+		memcpy(path + common, order.frames + entry->first,
+		       (entry->depth - common) * sizeof(*path));
+		/* What is not told is what the one before had. */
+		assert_int_equal(own.count, entry->depth);
+		for (uint32_t j = 0; j < own.count; j++)
+			assert_int_equal(path[j], own.frames[own.count - 1 - j]);
 	}
 	stack_order__free(&order);
 	profile__free(profile);

@@ -33,16 +33,24 @@ static void *failing_realloc(void *old, size_t size)
 	return is_out_of_memory() ? NULL : realloc(old, size);
 }
 
+static void *failing_reallocarray(void *old, size_t count, size_t size)
+{
+	return is_out_of_memory() ? NULL : reallocarray(old, count, size);
+}
+
 /* The profile's own source, with these in place of the C library's. */
-#define malloc	failing_malloc
-#define calloc	failing_calloc
-#define realloc failing_realloc
+#define malloc	     failing_malloc
+#define calloc	     failing_calloc
+#define realloc	     failing_realloc
+#define reallocarray failing_reallocarray
 #include "user/agg/intern.c"
+#include "user/agg/stack_table.c"
 #include "user/agg/profile.c"
 #include "sample_profile.h"
 #undef malloc
 #undef calloc
 #undef realloc
+#undef reallocarray
 
 static struct profile *build(int *ret_error)
 {

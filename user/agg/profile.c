@@ -8,6 +8,7 @@
 
 #include "../util/utf8.h"
 #include "intern.h"
+#include "stack_table.h"
 
 #define MAX_COMMENT_BYTES 65535
 
@@ -19,7 +20,7 @@ struct profile {
 	struct intern_table strings;
 	struct intern_table functions;
 	struct intern_table frames;
-	struct intern_table stacks;
+	struct stack_table stacks;
 	struct intern_table label_sets;
 	struct intern_table rows;	       /* key: stack and label set */
 	int64_t magnitudes[PROFILE_MAX_TYPES]; /* sum of what was added, signs taken off */
@@ -87,7 +88,7 @@ void profile__free(struct profile *profile)
 	intern__free(&profile->strings);
 	intern__free(&profile->functions);
 	intern__free(&profile->frames);
-	intern__free(&profile->stacks);
+	stack_table__free(&profile->stacks);
 	intern__free(&profile->label_sets);
 	intern__free(&profile->rows);
 	for (size_t i = 0; i < profile->comment_count; i++)
@@ -139,13 +140,15 @@ uint32_t profile__frame(struct profile *profile, uint32_t function, int64_t line
 
 uint32_t profile__stack(struct profile *profile, const uint32_t *frames, size_t count)
 {
-	if (count > INT_MAX / sizeof(*frames))
-		return refuse(profile);
+	bool is_known = true;
+	uint32_t id;
+
 	for (size_t i = 0; i < count; i++)
-		if (frames[i] >= profile->frames.count)
-			return refuse(profile);
-	return intern(profile, &profile->stacks, frames, count * sizeof(*frames),
-		      count * sizeof(*frames));
+		is_known &= frames[i] < profile->frames.count;
+	if (!is_known)
+		return refuse(profile);
+	id = stack_table__add(&profile->stacks, frames, count);
+	return id == PROFILE_NONE ? refuse(profile) : id;
 }
 
 static int compare_labels(const void *left, const void *right, void *context)
@@ -298,7 +301,7 @@ int profile__take_rows(struct profile *profile, struct profile_row **ret_rows, s
 size_t profile__bytes(const struct profile *profile)
 {
 	return profile->strings.bytes + profile->functions.bytes + profile->frames.bytes +
-	       profile->stacks.bytes + profile->label_sets.bytes;
+	       stack_table__bytes(&profile->stacks) + profile->label_sets.bytes;
 }
 
 bool profile__failed(const struct profile *profile)
@@ -398,11 +401,12 @@ size_t profile__stack_count(const struct profile *profile)
 
 struct profile_stack profile__stack_at(const struct profile *profile, uint32_t id)
 {
-	struct profile_stack stack = { .frames = table__data(&profile->stacks, id) };
+	return stack_table__at(&profile->stacks, id);
+}
 
-	if (stack.frames)
-		stack.count = (uint32_t)(profile->stacks.items[id]->size / sizeof(*stack.frames));
-	return stack;
+const struct stack_table *profile__stacks(const struct profile *profile)
+{
+	return &profile->stacks;
 }
 
 size_t profile__label_set_count(const struct profile *profile)

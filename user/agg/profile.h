@@ -17,6 +17,7 @@
 #define PROFILE_NONE	  UINT32_MAX
 
 struct profile;
+struct stack_table;
 
 struct profile_type {
 	const char *type; /* "cpu-time" */
@@ -91,6 +92,7 @@ uint32_t profile__string(struct profile *profile, const char *text, size_t lengt
 uint32_t profile__cstring(struct profile *profile, const char *text);
 uint32_t profile__function(struct profile *profile, const struct profile_function *function);
 uint32_t profile__frame(struct profile *profile, uint32_t function, int64_t line);
+/* Leaf first; not those that profile__stack_at() gave of the same profile. */
 uint32_t profile__stack(struct profile *profile, const uint32_t *frames, size_t count);
 /* Sorts a copy by key; a key that comes twice keeps the last. */
 uint32_t profile__label_set(struct profile *profile, const struct profile_label *labels,
@@ -133,7 +135,10 @@ const struct profile_function *profile__function_at(const struct profile *profil
 size_t profile__frame_count(const struct profile *profile);
 const struct profile_frame *profile__frame_at(const struct profile *profile, uint32_t id);
 size_t profile__stack_count(const struct profile *profile);
+/* Until the next call: for all stacks at once see profile__stacks(). */
 struct profile_stack profile__stack_at(const struct profile *profile, uint32_t id);
+/* Them as one tree: user/agg/stack_table.h. */
+const struct stack_table *profile__stacks(const struct profile *profile);
 size_t profile__label_set_count(const struct profile *profile);
 struct profile_label_set profile__label_set_at(const struct profile *profile, uint32_t id);
 size_t profile__row_count(const struct profile *profile);

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
+#include "stack_table.h"
 #include "profile_group.h"
 
 #include <errno.h>
@@ -32,13 +33,8 @@ static int group__init(struct group *group, const struct profile *from)
 	error = profile_import__begin(from, &group->to, &group->import);
 	if (error)
 		return error;
-	for (uint32_t i = 0; i < stacks; i++) {
-		uint32_t count = profile__stack_at(from, i).count;
-
-		group->room = count > group->room ? count : group->room;
-	}
 	/* One more: the root that is put before it. */
-	group->room++;
+	group->room = (size_t)profile__stacks(from)->depth + 1;
 	group->frames = malloc((frames + 1) * sizeof(*group->frames));
 	group->stacks = malloc((stacks + 1) * sizeof(*group->stacks));
 	group->scratch = malloc(group->room * sizeof(*group->scratch));

@@ -8,6 +8,7 @@
  * has taken: a running one adds up what may have been in pieces, and slices must not overlap. Its
  * values are exact, the lengths of slices are not.
  */
+#include "../agg/stack_table.h"
 #include "out.h"
 
 #include <errno.h>
@@ -278,14 +279,11 @@ static int64_t find_origin(const struct writer *writer)
 static int writer__init(struct writer *writer)
 {
 	const struct profile_info *info = profile__info(writer->profile);
-	size_t depth = 0;
+	size_t depth = profile__stacks(writer->profile)->depth;
 	int error = out_threads__init(&writer->threads, writer->profile);
 
 	if (error)
 		return error;
-	for (uint32_t i = 0; i < profile__stack_count(writer->profile); i++)
-		if (profile__stack_at(writer->profile, i).count > depth)
-			depth = profile__stack_at(writer->profile, i).count;
 	writer->open = calloc(depth + 1, sizeof(*writer->open));
 	writer->functions =
 		calloc(profile__function_count(writer->profile) + 1, sizeof(*writer->functions));

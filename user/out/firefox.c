@@ -36,7 +36,7 @@ static int init(struct firefox *firefox)
 {
 	const struct profile_info *info = profile__info(firefox->profile);
 	size_t type = firefox->options->type;
-	int error = stack_order__init(&firefox->order, firefox->profile, NULL);
+	int error = stack_order__of_rows(&firefox->order, firefox->profile, NULL);
 
 	if (!error)
 		error = out_threads__init(&firefox->threads, firefox->profile);

@@ -174,7 +174,7 @@ static void write_frames(const struct firefox *firefox)
 /* Nodes that a stack adds to those of the one before; an empty stack has one of its own. */
 static uint32_t new_nodes(const struct stack_order_entry *entry)
 {
-	return entry->stack.count ? entry->stack.count - entry->common : 1;
+	return entry->depth ? entry->depth - entry->common : 1;
 }
 
 static void write_node_frames(const struct firefox *firefox)
@@ -185,11 +185,12 @@ static void write_node_frames(const struct firefox *firefox)
 	fputs(",\n\"stackTable\":{\"frame\":[", stream);
 	for (size_t i = 0; i < firefox->order.count; i++) {
 		const struct stack_order_entry *entry = &firefox->order.entries[i];
+		const uint32_t *frames = firefox->order.frames + entry->first;
 
-		for (uint32_t left = new_nodes(entry); left-- > 0; comma = ",") {
-			fputs(comma, stream);
-			json_text__number(stream, entry->stack.count
-							  ? entry->stack.frames[left]
+		for (uint32_t j = 0; j < new_nodes(entry); j++, comma = ",") {
+			fputs_unlocked(comma, stream);
+			json_text__number(stream, entry->depth
+							  ? frames[j]
 							  : profile__frame_count(firefox->profile));
 		}
 	}
@@ -224,12 +225,8 @@ static uint32_t write_node_parents(struct firefox *firefox, uint32_t *path)
 
 static int write_stacks(struct firefox *firefox)
 {
-	uint32_t depth = 0, *path;
+	uint32_t *path = calloc((size_t)firefox->order.depth + 1, sizeof(*path));
 
-	for (size_t i = 0; i < firefox->order.count; i++)
-		if (firefox->order.entries[i].stack.count > depth)
-			depth = firefox->order.entries[i].stack.count;
-	path = calloc(depth + 1, sizeof(*path));
 	if (!path)
 		return -ENOMEM;
 	write_node_frames(firefox);

@@ -16,26 +16,42 @@
 
 #define FOLDED_MAX_VALUES 2
 
+/*
+ * Names are sorted first, so that stacks can be sorted by numbers: a rank stands for all frames
+ * whose functions have one name.
+ */
 struct folder {
 	const struct profile *profile;
+	size_t values;
 	uint32_t *names; /* by frame id: string id of the function's name */
-	char **escaped;	 /* by string id, made when first used */
-	int64_t *sums;	 /* by stack id; of a second value behind those of the first */
-	uint32_t *ranks; /* by frame id: of its name among all names */
+	uint32_t *ranks; /* by frame id */
+	struct name {
+		char *text; /* escaped */
+		size_t length;
+	} *ranked; /* by rank */
+	uint32_t rank_count;
+	struct stack_table stacks; /* of ranks in place of frames */
+	struct sums {
+		int64_t values[FOLDED_MAX_VALUES];
+	} *sums; /* by stack id there */
 	struct stack_order order;
+	char *text;   /* names of the stack that was put last */
+	size_t room;  /* bytes */
+	size_t *ends; /* in it, by depth */
 };
 
 static int folder__init(struct folder *folder, const struct profile *profile, size_t values)
 {
 	size_t frames = profile__frame_count(profile);
-	size_t stacks = profile__stack_count(profile);
 
 	folder->profile = profile;
+	folder->values = values;
 	folder->names = calloc(frames + 1, sizeof(*folder->names));
-	folder->escaped = calloc(profile__string_count(profile) + 1, sizeof(*folder->escaped));
-	folder->sums = calloc(values * stacks + 1, sizeof(*folder->sums));
 	folder->ranks = calloc(frames + 1, sizeof(*folder->ranks));
-	if (!folder->names || !folder->escaped || !folder->sums || !folder->ranks)
+	folder->ranked = calloc(frames + 1, sizeof(*folder->ranked));
+	folder->sums = calloc(profile__stack_count(profile) + 1, sizeof(*folder->sums));
+	folder->ends = calloc((size_t)profile__stacks(profile)->depth + 1, sizeof(*folder->ends));
+	if (!folder->names || !folder->ranks || !folder->ranked || !folder->sums || !folder->ends)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < frames; i++) {
 		uint32_t function = profile__frame_at(profile, i)->function;
@@ -47,13 +63,15 @@ static int folder__init(struct folder *folder, const struct profile *profile, si
 
 static void folder__free(struct folder *folder)
 {
-	if (folder->escaped)
-		for (size_t i = 0; i < profile__string_count(folder->profile); i++)
-			free(folder->escaped[i]);
+	for (uint32_t i = 0; i < folder->rank_count; i++)
+		free(folder->ranked[i].text);
 	free(folder->names);
-	free(folder->escaped);
-	free(folder->sums);
 	free(folder->ranks);
+	free(folder->ranked);
+	free(folder->sums);
+	free(folder->text);
+	free(folder->ends);
+	stack_table__free(&folder->stacks);
 	stack_order__free(&folder->order);
 }
 
@@ -68,113 +86,143 @@ static int compare_names(const void *left, const void *right, void *context)
 	return strcmp(profile__text(folder->profile, a), profile__text(folder->profile, b));
 }
 
-/* Names in the order of their bytes: then stacks can be sorted by numbers. */
+static int add_name(struct folder *folder, uint32_t string)
+{
+	const char *text = profile__text(folder->profile, string);
+	struct name name = { 0 };
+
+	name.text = *text ? escape__text(text, profile__text_length(folder->profile, string),
+					 ESCAPE_FOLDED)
+			  : strdup("(unnamed)");
+	if (!name.text)
+		return -ENOMEM;
+	name.length = strlen(name.text);
+	folder->ranked[folder->rank_count++] = name;
+	return 0;
+}
+
+/* In the order of the names' bytes. */
 static int rank_names(struct folder *folder)
 {
 	size_t count = profile__frame_count(folder->profile);
-	uint32_t *frames = calloc(count + 1, sizeof(*frames)), rank = 0;
+	uint32_t *frames = calloc(count + 1, sizeof(*frames));
+	int error = frames ? 0 : -ENOMEM;
 
-	if (!frames)
-		return -ENOMEM;
-	for (uint32_t i = 0; i < count; i++)
+	for (uint32_t i = 0; frames && i < count; i++)
 		frames[i] = i;
-	qsort_r(frames, count, sizeof(*frames), compare_names, folder);
-	for (size_t i = 0; i < count; i++) {
-		if (i && compare_names(&frames[i - 1], &frames[i], folder))
-			rank++;
-		folder->ranks[frames[i]] = rank;
+	if (!error)
+		qsort_r(frames, count, sizeof(*frames), compare_names, folder);
+	for (size_t i = 0; i < count && !error; i++) {
+		if (!i || compare_names(&frames[i - 1], &frames[i], folder))
+			error = add_name(folder, folder->names[frames[i]]);
+		folder->ranks[frames[i]] = folder->rank_count - 1;
 	}
 	free(frames);
-	return 0;
+	return error;
 }
 
-static bool has_equal_names(const struct folder *folder, struct profile_stack a,
-			    struct profile_stack b)
+/* The stack of names; PROFILE_NONE: no memory. */
+static uint32_t fold(struct folder *folder, uint32_t stack, uint32_t *scratch)
 {
-	if (a.count != b.count)
-		return false;
-	for (uint32_t i = 0; i < a.count; i++)
-		if (folder->ranks[a.frames[i]] != folder->ranks[b.frames[i]])
-			return false;
-	return true;
+	struct profile_stack frames = profile__stack_at(folder->profile, stack);
+
+	for (uint32_t i = 0; i < frames.count; i++)
+		scratch[i] = folder->ranks[frames.frames[i]];
+	return stack_table__add(&folder->stacks, scratch, frames.count);
 }
 
-static const char *escaped_name(struct folder *folder, uint32_t name)
+static int add_rows(struct folder *folder, const size_t *types)
 {
-	const char *text = profile__text(folder->profile, name);
+	const struct profile *profile = folder->profile;
+	size_t stacks = profile__stack_count(profile);
+	uint32_t *folded = malloc((stacks + 1) * sizeof(*folded)); /* by stack id */
+	uint32_t *scratch = calloc((size_t)profile__stacks(profile)->depth + 1, sizeof(*scratch));
+	int error = folded && scratch ? 0 : -ENOMEM;
 
-	if (!folder->escaped[name])
-		folder->escaped[name] =
-			*text ? escape__text(text, profile__text_length(folder->profile, name),
-					     ESCAPE_FOLDED)
-			      : strdup("(unnamed)");
-	return folder->escaped[name];
-}
+	if (!error)
+		memset(folded, 0xff, stacks * sizeof(*folded));
+	for (size_t i = 0; !error && i < profile__row_count(profile); i++) {
+		const struct profile_row *row = profile__row(profile, i);
+		uint32_t *id = &folded[row->stack];
 
-static int write_stack(struct folder *folder, struct profile_stack stack, FILE *stream)
-{
-	if (!stack.count)
-		fputs("(no stack)", stream);
-	for (uint32_t i = stack.count; i-- > 0;) {
-		const char *name = escaped_name(folder, folder->names[stack.frames[i]]);
-
-		if (!name)
-			return -ENOMEM;
-		fputs_unlocked(name, stream);
-		if (i)
-			putc_unlocked(';', stream);
+		if (*id == PROFILE_NONE)
+			*id = fold(folder, row->stack, scratch);
+		if (*id == PROFILE_NONE)
+			error = -ENOMEM;
+		for (size_t j = 0; j < folder->values && !error; j++)
+			folder->sums[*id].values[j] += row->values[types[j]];
 	}
+	free(folded);
+	free(scratch);
+	return error;
+}
+
+/* Puts the name that is at this depth, from 0 at the root, behind those above it. */
+static int put_name(struct folder *folder, uint32_t depth, const struct name *name)
+{
+	size_t end = depth ? folder->ends[depth - 1] : 0, needed = end + name->length + 1;
+	char *text;
+
+	if (needed > folder->room) {
+		text = realloc(folder->text, 2 * needed);
+		if (!text)
+			return -ENOMEM;
+		folder->text = text;
+		folder->room = 2 * needed;
+	}
+	if (depth)
+		folder->text[end++] = ';';
+	memcpy(folder->text + end, name->text, name->length);
+	folder->ends[depth] = end + name->length;
 	return 0;
 }
 
-/* Stacks that differ only in lines or files come one after the other. */
-static int write_lines(struct folder *folder, size_t values, FILE *stream)
+static int put_stack(struct folder *folder, const struct stack_order_entry *entry)
 {
-	const struct stack_order_entry *entries = folder->order.entries;
-	size_t stacks = profile__stack_count(folder->profile);
+	const uint32_t *ranks = folder->order.frames + entry->first;
 	int error = 0;
 
-	for (size_t i = 0, next; i < folder->order.count && !error; i = next) {
-		int64_t sums[FOLDED_MAX_VALUES] = { 0 };
-		bool is_used = false;
-
-		for (next = i; next < folder->order.count; next++) {
-			if (!has_equal_names(folder, entries[i].stack, entries[next].stack))
-				break;
-			for (size_t j = 0; j < values; j++)
-				sums[j] += folder->sums[j * stacks + entries[next].id];
-		}
-		for (size_t j = 0; j < values; j++)
-			is_used |= sums[j] != 0;
-		if (!is_used)
-			continue;
-		error = write_stack(folder, entries[i].stack, stream);
-		for (size_t j = 0; j < values; j++)
-			fprintf(stream, " %" PRId64, sums[j]);
-		putc('\n', stream);
-	}
+	for (uint32_t i = entry->common; i < entry->depth && !error; i++)
+		error = put_name(folder, i, &folder->ranked[*ranks++]);
 	return error;
+}
+
+static void write_line(const struct folder *folder, const struct stack_order_entry *entry,
+		       FILE *stream)
+{
+	const int64_t *values = folder->sums[entry->id].values;
+	bool has_value = false;
+
+	for (size_t i = 0; i < folder->values; i++)
+		has_value |= values[i] != 0;
+	if (!has_value)
+		return;
+	if (entry->depth)
+		fwrite_unlocked(folder->text, 1, folder->ends[entry->depth - 1], stream);
+	else
+		fputs("(no stack)", stream);
+	for (size_t i = 0; i < folder->values; i++)
+		fprintf(stream, " %" PRId64, values[i]);
+	putc_unlocked('\n', stream);
 }
 
 static int write_values(const struct profile *profile, const size_t *types, size_t values,
 			FILE *stream)
 {
-	size_t stacks = profile__stack_count(profile);
 	struct folder folder = { 0 };
 	int error = folder__init(&folder, profile, values);
 
 	if (!error)
 		error = rank_names(&folder);
 	if (!error)
-		error = stack_order__init(&folder.order, profile, folder.ranks);
-	for (size_t i = 0; !error && i < profile__row_count(profile); i++) {
-		const struct profile_row *row = profile__row(profile, i);
-
-		for (size_t j = 0; j < values; j++)
-			folder.sums[j * stacks + row->stack] += row->values[types[j]];
-	}
+		error = add_rows(&folder, types);
 	if (!error)
-		error = write_lines(&folder, values, stream);
+		error = stack_order__init(&folder.order, &folder.stacks, NULL, NULL);
+	for (size_t i = 0; i < folder.order.count && !error; i++) {
+		error = put_stack(&folder, &folder.order.entries[i]);
+		if (!error)
+			write_line(&folder, &folder.order.entries[i], stream);
+	}
 	folder__free(&folder);
 	return error;
 }

@@ -11,6 +11,7 @@
 #include "html_kind.h"
 #include "html_pack.h"
 #include "html_tree.h"
+#include "json_text.h"
 
 /* ---- what the page shows, in one profile ---- */
 
@@ -170,7 +171,14 @@ static void write_string(const struct profile *profile, uint32_t string, FILE *s
 static void separate(size_t index, FILE *stream)
 {
 	if (index)
-		putc(',', stream);
+		putc_unlocked(',', stream);
+}
+
+/* One of a list's. */
+static void put_number(size_t index, int64_t number, FILE *stream)
+{
+	separate(index, stream);
+	json_text__number(stream, number);
 }
 
 static void write_strings(const struct profile *profile, FILE *stream)
@@ -205,18 +213,15 @@ static void write_functions(const struct profile *profile, FILE *stream)
 
 	fputs("\"functions\":{\"name\":[", stream);
 	for (uint32_t i = 0; i < count; i++) {
-		separate(i, stream);
-		fprintf(stream, "%" PRIu32, profile__function_at(profile, i)->name);
+		put_number(i, profile__function_at(profile, i)->name, stream);
 	}
 	fputs("],\"file\":[", stream);
 	for (uint32_t i = 0; i < count; i++) {
-		separate(i, stream);
-		fprintf(stream, "%" PRIu32, profile__function_at(profile, i)->file);
+		put_number(i, profile__function_at(profile, i)->file, stream);
 	}
 	fputs("],\"line\":[", stream);
 	for (uint32_t i = 0; i < count; i++) {
-		separate(i, stream);
-		fprintf(stream, "%" PRId64, profile__function_at(profile, i)->start_line);
+		put_number(i, profile__function_at(profile, i)->start_line, stream);
 	}
 	fputs("],\"kind\":[", stream);
 	for (uint32_t i = 0; i < count; i++) {
@@ -232,13 +237,11 @@ static void write_frames(const struct profile *profile, FILE *stream)
 
 	fputs("\"frames\":{\"function\":[", stream);
 	for (uint32_t i = 0; i < count; i++) {
-		separate(i, stream);
-		fprintf(stream, "%" PRIu32, profile__frame_at(profile, i)->function);
+		put_number(i, profile__frame_at(profile, i)->function, stream);
 	}
 	fputs("],\"line\":[", stream);
 	for (uint32_t i = 0; i < count; i++) {
-		separate(i, stream);
-		fprintf(stream, "%" PRId64, profile__frame_at(profile, i)->line);
+		put_number(i, profile__frame_at(profile, i)->line, stream);
 	}
 	fputs("]},\n", stream);
 }
@@ -254,10 +257,10 @@ static void write_label_sets(const struct profile *profile, FILE *stream)
 		for (uint32_t j = 0; j < set.count; j++) {
 			const struct profile_label *label = &set.labels[j];
 
-			separate(j, stream);
-			fprintf(stream, "%" PRIu32 ",", label->key);
+			put_number(j, label->key, stream);
+			putc_unlocked(',', stream);
 			if (label->text != PROFILE_NONE)
-				fprintf(stream, "%" PRIu32, label->text);
+				json_text__number(stream, label->text);
 			else
 				fprintf(stream, "\"%" PRId64 "\"", label->number);
 		}
@@ -271,20 +274,17 @@ static void write_rows(const struct html_data *data, const struct html_side *sid
 {
 	fputs("\"rows\":{\"node\":[", stream);
 	for (size_t i = 0; i < side->row_count; i++) {
-		separate(i, stream);
-		fprintf(stream, "%" PRIu32, tree->node_of_stack[side->rows[i].stack]);
+		put_number(i, tree->node_of_stack[side->rows[i].stack], stream);
 	}
 	fputs("],\"label_set\":[", stream);
 	for (size_t i = 0; i < side->row_count; i++) {
-		separate(i, stream);
-		fprintf(stream, "%" PRIu32, side->rows[i].label_set);
+		put_number(i, side->rows[i].label_set, stream);
 	}
 	fputs("],\"values\":[", stream);
 	for (size_t type = 0; type < profile__type_count(data->shared); type++) {
 		fputs(type ? ",[" : "[", stream);
 		for (size_t i = 0; i < side->row_count; i++) {
-			separate(i, stream);
-			fprintf(stream, "%" PRId64, side->rows[i].values[type]);
+			put_number(i, side->rows[i].values[type], stream);
 		}
 		putc(']', stream);
 	}

@@ -21,7 +21,9 @@
 
 typedef Perftools__Profiles__Profile pprof_profile;
 
-#define CHUNK_BYTES	  (64 * 1024)
+#define CHUNK_BYTES (64 * 1024)
+/* Of an hour's profile 9 % more than by the default, in half of the time (bench: formats). */
+#define GZIP_LEVEL	  4
 #define GZIP_WINDOW_BITS  (15 + 16) /* zlib: the largest window, with a gzip header */
 #define GZIP_MEMORY_LEVEL 8	    /* zlib's default */
 
@@ -105,9 +107,8 @@ static int sink__new(FILE *stream, bool compress, struct sink **ret_sink)
 		return -ENOMEM;
 	sink->stream = stream;
 	sink->compress = compress;
-	if (compress &&
-	    deflateInit2(&sink->gzip, Z_DEFAULT_COMPRESSION, Z_DEFLATED, GZIP_WINDOW_BITS,
-			 GZIP_MEMORY_LEVEL, Z_DEFAULT_STRATEGY) != Z_OK) {
+	if (compress && deflateInit2(&sink->gzip, GZIP_LEVEL, Z_DEFLATED, GZIP_WINDOW_BITS,
+				     GZIP_MEMORY_LEVEL, Z_DEFAULT_STRATEGY) != Z_OK) {
 		free(sink);
 		return -ENOMEM;
 	}
@@ -282,7 +283,7 @@ static int order_rows(struct writer *writer)
 		return 0;
 	ranks = rank_frames(writer->profile);
 	firsts = calloc(profile__stack_count(profile) + 1, sizeof(*firsts));
-	if (!ranks || !firsts || stack_order__init(&order, profile, ranks)) {
+	if (!ranks || !firsts || stack_order__of_rows(&order, profile, ranks)) {
 		error = -ENOMEM;
 		goto out;
 	}
@@ -467,11 +468,8 @@ static void emit_strings(struct writer *writer)
 
 static int writer__init(struct writer *writer, struct profile *profile)
 {
-	size_t depth = 0, labels = 0;
+	size_t depth = profile__stacks(profile)->depth, labels = 0;
 
-	for (uint32_t i = 0; i < profile__stack_count(profile); i++)
-		if (profile__stack_at(profile, i).count > depth)
-			depth = profile__stack_at(profile, i).count;
 	for (uint32_t i = 0; i < profile__label_set_count(profile); i++)
 		if (profile__label_set_at(profile, i).count > labels)
 			labels = profile__label_set_at(profile, i).count;

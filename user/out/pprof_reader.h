@@ -16,9 +16,9 @@
 #define READER_MAX_COMMENTS	 65536
 #define READER_MAX_MESSAGE_BYTES (1U << 20) /* one sample, location, ... */
 #define READER_MAX_TEXT_BYTES	 65535
-#define READER_MAX_STACK	 65536		/* frames, inlined ones included */
-#define READER_MAX_KEPT_FRAMES	 (256ULL << 20) /* of all different stacks together */
-#define READER_MAX_LABELS	 256		/* of one sample */
+#define READER_MAX_STACK	 65536	     /* frames, inlined ones included */
+#define READER_MAX_NODES	 (32U << 20) /* of the tree of all stacks */
+#define READER_MAX_LABELS	 256	     /* of one sample */
 
 enum reader_field {
 	FIELD_SAMPLE_TYPE = 1,
@@ -93,7 +93,6 @@ struct reader {
 	bool has_single_frames;	     /* each location is one frame */
 	uint32_t *stack;	     /* READER_MAX_STACK frames, filled from the end */
 	uint64_t expanded;	     /* frames of all samples so far */
-	uint64_t kept;		     /* the same, of different stacks */
 	char clean[READER_MAX_TEXT_BYTES + 1];
 };
 

@@ -66,17 +66,10 @@ static int each_number(struct reader *reader, const struct wire_field *field,
 		return malformed(reader);
 	packed = (struct wire){ field->bytes, field->bytes + field->length };
 	while (!error && packed.at < packed.end) {
-		uint64_t number = *packed.at;
+		uint64_t number;
 
-		/* Nearly all have one byte or two. */
-		if (number < 0x80) {
-			packed.at++;
-		} else if (packed.end - packed.at > 1 && packed.at[1] < 0x80) {
-			number = (number & 0x7f) | (uint64_t)packed.at[1] << 7;
-			packed.at += 2;
-		} else if (wire__varint(&packed, &number)) {
+		if (wire__varint(&packed, &number))
 			return malformed(reader);
-		}
 		error = add(reader, number);
 	}
 	return error;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* The second half of the pprof reader: from mappings to samples, ids looked up and checked. */
+#include "../agg/stack_table.h"
 #include "pprof_reader.h"
 
 #include <errno.h>
@@ -233,7 +234,6 @@ const struct reader_entry *reader__location(struct reader *reader, uint64_t id)
 
 static int read_stack(struct reader *reader, uint32_t *ret_stack)
 {
-	size_t known = profile__stack_count(reader->profile);
 	const uint32_t *frames;
 	size_t depth;
 	uint32_t stack;
@@ -247,9 +247,7 @@ static int read_stack(struct reader *reader, uint32_t *ret_stack)
 	stack = profile__stack(reader->profile, frames, depth);
 	if (stack == PROFILE_NONE)
 		return reader__fail_memory(reader);
-	if (profile__stack_count(reader->profile) > known)
-		reader->kept += depth;
-	if (reader->kept > READER_MAX_KEPT_FRAMES)
+	if (profile__stacks(reader->profile)->node_count > READER_MAX_NODES)
 		return reader__fail(reader, -EFBIG, "it has too many different stacks");
 	*ret_stack = stack;
 	return 0;

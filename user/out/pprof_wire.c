@@ -5,15 +5,10 @@
 
 #define MAX_FIELD_NUMBER ((1U << 29) - 1)
 
-int wire__varint(struct wire *wire, uint64_t *ret_value)
+int wire__long_varint(struct wire *wire, uint64_t *ret_value)
 {
 	uint64_t value = 0;
 
-	/* Most numbers are small. */
-	if (wire->at != wire->end && !(*wire->at & 0x80)) {
-		*ret_value = *wire->at++;
-		return 0;
-	}
 	for (unsigned int shift = 0; shift < 64; shift += 7) {
 		uint8_t byte;
 

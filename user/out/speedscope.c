@@ -30,8 +30,9 @@ struct writer {
 	struct number *numbers; /* by frame id: ",N", N the index of its function */
 	struct sums {
 		int64_t values[PROFILE_MAX_TYPES];
-	} *sums;       /* by stack id */
-	char *scratch; /* of the deepest stack */
+	} *sums;	/* by stack id */
+	char *text;	/* of the stack that was put last */
+	uint32_t *ends; /* in it, by depth */
 };
 
 /* What is written: rows in the order of time, or stacks. */
@@ -48,33 +49,21 @@ static int64_t sample_value(const struct writer *writer, size_t index, size_t ty
 	return writer->sums[writer->order.entries[index].id].values[type];
 }
 
-static struct profile_stack sample_stack(const struct writer *writer, size_t index)
-{
-	uint32_t row;
-
-	if (!writer->threads.has_times)
-		return writer->order.entries[index].stack;
-	row = writer->threads.rows[index].row;
-	return profile__stack_at(writer->profile, profile__row(writer->profile, row)->stack);
-}
-
 static int writer__init(struct writer *writer)
 {
 	const struct profile *profile = writer->profile;
-	size_t frames = profile__frame_count(profile), depth = 0;
-	int error = stack_order__init(&writer->order, profile, NULL);
+	size_t frames = profile__frame_count(profile), depth = profile__stacks(profile)->depth;
+	int error = stack_order__of_rows(&writer->order, profile, NULL);
 
 	if (!error)
 		error = out_threads__init(&writer->threads, profile);
 	if (error)
 		return error;
-	for (size_t i = 0; i < writer->order.count; i++)
-		if (writer->order.entries[i].stack.count > depth)
-			depth = writer->order.entries[i].stack.count;
 	writer->numbers = calloc(frames + 1, sizeof(*writer->numbers));
 	writer->sums = calloc(profile__stack_count(profile) + 1, sizeof(*writer->sums));
-	writer->scratch = malloc((depth + 1) * NUMBER_BYTES);
-	if (!writer->numbers || !writer->sums || !writer->scratch)
+	writer->text = malloc((depth + 1) * NUMBER_BYTES);
+	writer->ends = calloc(depth + 1, sizeof(*writer->ends));
+	if (!writer->numbers || !writer->sums || !writer->text || !writer->ends)
 		return -ENOMEM;
 	for (uint32_t i = 0; i < frames; i++) {
 		struct number *number = &writer->numbers[i];
@@ -100,7 +89,8 @@ static void writer__free(struct writer *writer)
 	out_threads__free(&writer->threads);
 	free(writer->numbers);
 	free(writer->sums);
-	free(writer->scratch);
+	free(writer->text);
+	free(writer->ends);
 }
 
 /* A frame for each function, and a last one for samples without a stack. */
@@ -128,24 +118,47 @@ static void write_frames(struct writer *writer)
 	fputs("{\"name\":\"(no stack)\"}\n]}", stream);
 }
 
-static void write_stack(struct writer *writer, struct profile_stack stack)
+/* Writes the frame that is at this depth, from 0 at the root, behind those above it. */
+static void put_frame(struct writer *writer, uint32_t depth, uint32_t frame)
 {
-	char *at = writer->scratch;
+	const struct number *number = &writer->numbers[frame];
+	uint32_t end = depth ? writer->ends[depth - 1] : 0;
 
+	memcpy(writer->text + end, number->text, sizeof(number->text));
+	writer->ends[depth] = end + number->length;
+}
+
+/* Of the stack that was put last. */
+static void write_stack(struct writer *writer, uint32_t depth)
+{
 	putc_unlocked('[', writer->stream);
-	if (!stack.count)
+	if (depth)
+		fwrite_unlocked(writer->text + 1, 1, writer->ends[depth - 1] - 1, writer->stream);
+	else
 		json_text__number(writer->stream,
 				  (int64_t)profile__function_count(writer->profile));
-	for (uint32_t i = stack.count; i-- > 0;) {
-		const struct number *number = &writer->numbers[stack.frames[i]];
-
-		memcpy(at, number->text, sizeof(number->text));
-		at += number->length;
-	}
-	if (stack.count)
-		fwrite_unlocked(writer->scratch + 1, 1, (size_t)(at - writer->scratch - 1),
-				writer->stream);
 	putc_unlocked(']', writer->stream);
+}
+
+/* Puts the stack of a sample; how deep it is. */
+static uint32_t put_stack(struct writer *writer, size_t index)
+{
+	const struct stack_order_entry *entry;
+	struct profile_stack stack;
+	uint32_t row;
+
+	if (writer->threads.has_times) {
+		row = writer->threads.rows[index].row;
+		stack = profile__stack_at(writer->profile,
+					  profile__row(writer->profile, row)->stack);
+		for (uint32_t i = 0; i < stack.count; i++)
+			put_frame(writer, i, stack.frames[stack.count - 1 - i]);
+		return stack.count;
+	}
+	entry = &writer->order.entries[index];
+	for (uint32_t i = entry->common; i < entry->depth; i++)
+		put_frame(writer, i, writer->order.frames[entry->first + i - entry->common]);
+	return entry->depth;
 }
 
 /* The units that the format knows. */
@@ -172,10 +185,17 @@ static void write_value(struct writer *writer, size_t type)
 	json_text__cstring(stream, it->type);
 	fprintf(stream, ",\"unit\":\"%s\",\"samples\":[\n", unit_of(it->unit));
 	for (size_t i = 0; i < samples; i++) {
-		if (!sample_value(writer, i, type))
+		bool has_value = sample_value(writer, i, type);
+		uint32_t depth;
+
+		/* The next one may have frames in common with one that is not written. */
+		if (!has_value && writer->threads.has_times)
 			continue;
-		fputs(comma, stream);
-		write_stack(writer, sample_stack(writer, i));
+		depth = put_stack(writer, i);
+		if (!has_value)
+			continue;
+		fputs_unlocked(comma, stream);
+		write_stack(writer, depth);
 		comma = ",\n";
 	}
 	fputs("\n],\"weights\":[\n", stream);

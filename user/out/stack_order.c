@@ -1,139 +1,192 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/*
- * Sorted by quicksort on one frame after the other: stacks have long beginnings in common, which
- * a comparison of whole stacks would go through again and again.
- */
+/* A walk through the tree of the stacks, each node's children sorted. */
 #include "stack_order.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-struct range {
-	struct stack_order_entry *from;
-	size_t count;
-	uint32_t depth; /* so many frames are the same in all of them */
-};
-
-struct sorter {
+/* Children of all nodes, those of one side by side. */
+struct family {
+	const struct stack_table *stacks;
 	const uint32_t *numbers; /* by frame id; NULL: the ids themselves */
-	uint64_t seed;
+	bool *is_needed;	 /* by node: a stack that is used is there or below */
+	uint32_t *first;	 /* by node: where its children begin, and the next one's */
+	uint32_t *children;
 };
 
-/* The frame at this depth below the root, from 1 on; 0 where the stack has ended. */
-static uint64_t key_at(const struct sorter *sorter, const struct stack_order_entry *entry,
-		       uint32_t depth)
+static void mark_needed(struct family *family, const bool *is_used)
 {
-	const struct profile_stack *stack = &entry->stack;
-	uint32_t frame;
+	const struct stack_table *stacks = family->stacks;
 
-	if (depth >= stack->count)
-		return 0;
-	frame = stack->frames[stack->count - 1 - depth];
-	return (uint64_t)(sorter->numbers ? sorter->numbers[frame] : frame) + 1;
+	for (uint32_t i = 0; i < stacks->count; i++)
+		if (!is_used || is_used[i])
+			family->is_needed[stacks->stacks[i].node] = true;
+	for (uint32_t i = stacks->node_count; i-- > 1;)
+		if (family->is_needed[i])
+			family->is_needed[stacks->nodes[i].parent] = true;
 }
 
-static void swap(struct stack_order_entry *a, struct stack_order_entry *b)
+/* first[i + 1] is where the children of i begin until they are there, and then where they end. */
+static void list_children(struct family *family)
 {
-	struct stack_order_entry kept = *a;
+	const struct stack_node *nodes = family->stacks->nodes;
+	uint32_t count = family->stacks->node_count;
 
-	*a = *b;
-	*b = kept;
+	for (uint32_t i = 1; i < count; i++)
+		if (family->is_needed[i])
+			family->first[nodes[i].parent + 2]++;
+	for (uint32_t i = 2; i < count + 2; i++)
+		family->first[i] += family->first[i - 1];
+	for (uint32_t i = 1; i < count; i++)
+		if (family->is_needed[i])
+			family->children[family->first[nodes[i].parent + 1]++] = i;
 }
 
-/* By lot, so that no file can choose the slow case. */
-static uint64_t pivot_of(struct sorter *sorter, const struct range *range)
+static uint32_t number_of(const struct family *family, uint32_t node)
 {
-	sorter->seed = sorter->seed * 6364136223846793005ULL + 1442695040888963407ULL;
-	return key_at(sorter, &range->from[(sorter->seed >> 33) % range->count], range->depth);
+	uint32_t frame = family->stacks->nodes[node].frame;
+
+	return family->numbers ? family->numbers[frame] : frame;
 }
 
-/* Splits a range into what is less, the same at one more depth, and more. */
-static void split(struct sorter *sorter, const struct range *range, struct range parts[3])
+static int compare_children(const void *left, const void *right, void *context)
 {
-	uint64_t pivot = pivot_of(sorter, range);
-	struct stack_order_entry *from = range->from;
-	size_t less = 0, at = 0, more = range->count;
+	uint32_t a = number_of(context, *(const uint32_t *)left);
+	uint32_t b = number_of(context, *(const uint32_t *)right);
 
-	while (at < more) {
-		uint64_t key = key_at(sorter, &from[at], range->depth);
+	return (a > b) - (a < b);
+}
 
-		if (key < pivot)
-			swap(&from[less++], &from[at++]);
-		else if (key > pivot)
-			swap(&from[at], &from[--more]);
-		else
-			at++;
+/* Most nodes have one child or a few. */
+static void sort_children(struct family *family, uint32_t *children, uint32_t count)
+{
+	if (count > 16) {
+		qsort_r(children, count, sizeof(*children), compare_children, family);
+		return;
 	}
-	parts[0] = (struct range){ from, less, range->depth };
-	parts[1] = (struct range){ from + less, more - less, range->depth + 1 };
-	parts[2] = (struct range){ from + more, range->count - more, range->depth };
-	/* Stacks that have ended are equal: there is only one of each. */
-	if (!pivot)
-		parts[1].count = 0;
-}
+	for (uint32_t i = 1; i < count; i++) {
+		uint32_t child = children[i], number = number_of(family, child), at = i;
 
-/* Recursion into the smaller parts only: as deep as the number of stacks has bits. */
-static void sort(struct sorter *sorter, struct range range)
-{
-	while (range.count > 1) {
-		struct range parts[3];
-		int largest = 1;
-
-		split(sorter, &range, parts);
-		for (int i = 0; i < 3; i++)
-			if (parts[i].count > parts[largest].count)
-				largest = i;
-		for (int i = 0; i < 3; i++)
-			if (i != largest)
-				sort(sorter, parts[i]);
-		range = parts[largest];
+		for (; at && number_of(family, children[at - 1]) > number; at--)
+			children[at] = children[at - 1];
+		children[at] = child;
 	}
 }
 
-static uint32_t common_frames(const struct profile_stack *a, const struct profile_stack *b)
+static void sort_all(struct family *family)
 {
-	const uint32_t *frame_a = a->frames + a->count, *frame_b = b->frames + b->count;
-	uint32_t least = a->count < b->count ? a->count : b->count, common = 0;
-
-	while (common < least && *--frame_a == *--frame_b)
-		common++;
-	return common;
+	for (uint32_t i = 0; i < family->stacks->node_count; i++)
+		sort_children(family, family->children + family->first[i],
+			      family->first[i + 1] - family->first[i]);
 }
 
-int stack_order__init(struct stack_order *order, const struct profile *profile,
-		      const uint32_t *numbers)
-{
-	size_t stacks = profile__stack_count(profile);
-	struct sorter sorter = { numbers, stacks };
-	bool *is_used = calloc(stacks + 1, sizeof(*is_used));
+/* ---- the walk ---- */
 
-	order->count = 0;
-	order->entries = calloc(stacks + 1, sizeof(*order->entries));
-	if (!order->entries || !is_used) {
-		free(is_used);
+struct walk {
+	const struct family *family;
+	const bool *is_used;
+	struct stack_order *order;
+	uint32_t *left; /* by depth: next child of the node on the way */
+	uint32_t node, depth;
+	uint32_t common; /* depth that was kept since the last entry */
+	uint32_t frames, told;
+};
+
+static void enter(struct walk *walk)
+{
+	uint32_t id = walk->family->stacks->stack_of[walk->node];
+
+	walk->left[walk->depth] = walk->family->first[walk->node];
+	if (id == PROFILE_NONE || (walk->is_used && !walk->is_used[id]))
+		return;
+	walk->order->entries[walk->order->count++] =
+		(struct stack_order_entry){ id, walk->depth, walk->common, walk->told };
+	walk->common = walk->depth;
+	walk->told = walk->frames;
+	if (walk->depth > walk->order->depth)
+		walk->order->depth = walk->depth;
+}
+
+/* Every node that is left has had an entry: frames since the last one are all on the way. */
+static void go(struct walk *walk)
+{
+	const struct family *family = walk->family;
+	const struct stack_node *nodes = family->stacks->nodes;
+
+	enter(walk);
+	for (;;) {
+		if (walk->left[walk->depth] < family->first[walk->node + 1]) {
+			walk->node = family->children[walk->left[walk->depth]++];
+			walk->order->frames[walk->frames++] = nodes[walk->node].frame;
+			walk->depth++;
+			enter(walk);
+			continue;
+		}
+		if (!walk->depth)
+			return;
+		walk->node = nodes[walk->node].parent;
+		walk->depth--;
+		if (walk->depth < walk->common)
+			walk->common = walk->depth;
+	}
+}
+
+int stack_order__init(struct stack_order *order, const struct stack_table *stacks,
+		      const bool *is_used, const uint32_t *numbers)
+{
+	struct family family = { .stacks = stacks, .numbers = numbers };
+	struct walk walk = { .family = &family, .is_used = is_used, .order = order };
+	size_t nodes = stacks->node_count;
+	int error = -ENOMEM;
+
+	*order = (struct stack_order){ 0 };
+	order->entries = calloc((size_t)stacks->count + 1, sizeof(*order->entries));
+	order->frames = calloc(nodes + 1, sizeof(*order->frames));
+	family.is_needed = calloc(nodes + 1, sizeof(*family.is_needed));
+	family.first = calloc(nodes + 2, sizeof(*family.first));
+	family.children = calloc(nodes + 1, sizeof(*family.children));
+	walk.left = calloc((size_t)stacks->depth + 1, sizeof(*walk.left));
+	if (!order->entries || !order->frames || !family.is_needed || !family.first ||
+	    !family.children || !walk.left)
+		goto out;
+	error = 0;
+	if (!nodes)
+		goto out;
+	mark_needed(&family, is_used);
+	list_children(&family);
+	sort_all(&family);
+	go(&walk);
+out:
+	free(family.is_needed);
+	free(family.first);
+	free(family.children);
+	free(walk.left);
+	if (error)
 		stack_order__free(order);
+	return error;
+}
+
+int stack_order__of_rows(struct stack_order *order, const struct profile *profile,
+			 const uint32_t *numbers)
+{
+	const struct stack_table *stacks = profile__stacks(profile);
+	bool *is_used = calloc((size_t)stacks->count + 1, sizeof(*is_used));
+	int error;
+
+	*order = (struct stack_order){ 0 };
+	if (!is_used)
 		return -ENOMEM;
-	}
 	for (size_t i = 0; i < profile__row_count(profile); i++)
 		is_used[profile__row(profile, i)->stack] = true;
-	for (uint32_t i = 0; i < stacks; i++)
-		if (is_used[i])
-			order->entries[order->count++] = (struct stack_order_entry){
-				.stack = profile__stack_at(profile, i),
-				.id = i,
-			};
+	error = stack_order__init(order, stacks, is_used, numbers);
 	free(is_used);
-	sort(&sorter, (struct range){ order->entries, order->count, 0 });
-	for (size_t i = 1; i < order->count; i++)
-		order->entries[i].common =
-			common_frames(&order->entries[i - 1].stack, &order->entries[i].stack);
-	return 0;
+	return error;
 }
 
 void stack_order__free(struct stack_order *order)
 {
 	free(order->entries);
-	order->entries = NULL;
-	order->count = 0;
+	free(order->frames);
+	*order = (struct stack_order){ 0 };
 }

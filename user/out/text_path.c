@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../agg/stack_table.h"
 #include "escape.h"
 
 /* Of a longer path the beginning and the end are shown. */
@@ -21,44 +22,39 @@ struct step {
 
 struct walk {
 	const struct profile *profile;
-	size_t type;
-	uint32_t *rows; /* those that have come along the path so far */
-	size_t row_count;
+	const struct stack_table *stacks;
+	int64_t *through;    /* by node: what its stack and those below it take */
+	uint32_t *nodes;     /* sorted by depth */
+	size_t *levels;	     /* by depth: where its nodes begin there; one more */
+	bool *is_on_path;    /* by node */
 	int64_t *sums;	     /* by function id: of the next step; zeroed again after each */
 	uint32_t *functions; /* of the next step, each once (twice if its sum was zero between) */
 	struct step *steps;
 	size_t step_count;
 };
 
-/* From the root; PROFILE_NONE: the stack ends before. */
-static uint32_t function_at(const struct walk *walk, uint32_t row, size_t depth)
+static uint32_t function_of(const struct walk *walk, uint32_t node)
 {
-	struct profile_stack stack =
-		profile__stack_at(walk->profile, profile__row(walk->profile, row)->stack);
-
-	if (depth >= stack.count)
-		return PROFILE_NONE;
-	return profile__frame_at(walk->profile, stack.frames[stack.count - 1 - depth])->function;
+	return profile__frame_at(walk->profile, walk->stacks->nodes[node].frame)->function;
 }
 
-/* The function that takes most at this depth, if it takes more than what ends above. */
+/* The step to this depth: what takes most there, if that is more than what ends above it. */
 static bool next_step(struct walk *walk, size_t depth, struct step *ret_step)
 {
 	struct step best = { .function = PROFILE_NONE };
-	int64_t ended = 0;
+	int64_t ended = depth > 1 ? ret_step[-1].sum : walk->through[0];
 	size_t count = 0;
 
-	for (size_t i = 0; i < walk->row_count; i++) {
-		uint32_t function = function_at(walk, walk->rows[i], depth);
-		int64_t value = profile__row(walk->profile, walk->rows[i])->values[walk->type];
+	for (size_t i = walk->levels[depth]; i < walk->levels[depth + 1]; i++) {
+		uint32_t node = walk->nodes[i], function;
 
-		if (function == PROFILE_NONE) {
-			ended += value;
+		if (!walk->is_on_path[walk->stacks->nodes[node].parent] || !walk->through[node])
 			continue;
-		}
-		if (!walk->sums[function] && value)
+		function = function_of(walk, node);
+		if (!walk->sums[function])
 			walk->functions[count++] = function;
-		walk->sums[function] += value;
+		walk->sums[function] += walk->through[node];
+		ended -= walk->through[node];
 	}
 	for (size_t i = 0; i < count; i++) {
 		uint32_t function = walk->functions[i];
@@ -73,41 +69,67 @@ static bool next_step(struct walk *walk, size_t depth, struct step *ret_step)
 	return true;
 }
 
-static void keep_rows(struct walk *walk, size_t depth, uint32_t function)
+static void go_on(struct walk *walk, size_t depth, uint32_t function)
 {
-	size_t kept = 0;
+	for (size_t i = walk->levels[depth]; i < walk->levels[depth + 1]; i++) {
+		uint32_t node = walk->nodes[i];
 
-	for (size_t i = 0; i < walk->row_count; i++)
-		if (function_at(walk, walk->rows[i], depth) == function)
-			walk->rows[kept++] = walk->rows[i];
-	walk->row_count = kept;
+		if (walk->is_on_path[walk->stacks->nodes[node].parent] &&
+		    function_of(walk, node) == function)
+			walk->is_on_path[node] = true;
+	}
+}
+
+/* Nodes have higher numbers than their parents: one pass each way. */
+static void fill(struct walk *walk, size_t type)
+{
+	const struct stack_table *stacks = walk->stacks;
+	uint32_t count = stacks->node_count, *depths = walk->functions;
+
+	for (size_t i = 0; i < profile__row_count(walk->profile); i++) {
+		const struct profile_row *row = profile__row(walk->profile, i);
+
+		walk->through[stacks->stacks[row->stack].node] += row->values[type];
+	}
+	for (uint32_t i = count; i-- > 1;)
+		walk->through[stacks->nodes[i].parent] += walk->through[i];
+	for (uint32_t i = 0; i < count; i++) {
+		depths[i] = i ? depths[stacks->nodes[i].parent] + 1 : 0;
+		walk->levels[depths[i] + 2]++;
+	}
+	for (uint32_t i = 2; i < stacks->depth + 3; i++)
+		walk->levels[i] += walk->levels[i - 1];
+	for (uint32_t i = 0; i < count; i++)
+		walk->nodes[walk->levels[depths[i] + 1]++] = i;
 }
 
 static int walk__init(struct walk *walk, const struct profile *profile, size_t type)
 {
-	size_t rows = profile__row_count(profile), functions = profile__function_count(profile);
-	uint32_t depth = 0;
+	const struct stack_table *stacks = profile__stacks(profile);
+	size_t nodes = (size_t)stacks->node_count + 1, depths = (size_t)stacks->depth + 3;
 
-	*walk = (struct walk){ .profile = profile, .type = type, .row_count = rows };
-	for (size_t i = 0; i < rows; i++) {
-		uint32_t count = profile__stack_at(profile, profile__row(profile, i)->stack).count;
-
-		depth = count > depth ? count : depth;
-	}
-	walk->rows = calloc(rows + 1, sizeof(*walk->rows));
-	walk->sums = calloc(functions + 1, sizeof(*walk->sums));
-	walk->functions = calloc(rows + 1, sizeof(*walk->functions));
-	walk->steps = calloc((size_t)depth + 1, sizeof(*walk->steps));
-	if (!walk->rows || !walk->sums || !walk->functions || !walk->steps)
+	*walk = (struct walk){ .profile = profile, .stacks = stacks };
+	walk->through = calloc(nodes, sizeof(*walk->through));
+	walk->nodes = calloc(nodes, sizeof(*walk->nodes));
+	walk->levels = calloc(depths, sizeof(*walk->levels));
+	walk->is_on_path = calloc(nodes, sizeof(*walk->is_on_path));
+	walk->sums = calloc(profile__function_count(profile) + 1, sizeof(*walk->sums));
+	walk->functions = calloc(nodes, sizeof(*walk->functions));
+	walk->steps = calloc(depths, sizeof(*walk->steps));
+	if (!walk->through || !walk->nodes || !walk->levels || !walk->is_on_path || !walk->sums ||
+	    !walk->functions || !walk->steps)
 		return -ENOMEM;
-	for (uint32_t i = 0; i < rows; i++)
-		walk->rows[i] = i;
+	fill(walk, type);
+	walk->is_on_path[0] = true;
 	return 0;
 }
 
 static void walk__free(struct walk *walk)
 {
-	free(walk->rows);
+	free(walk->through);
+	free(walk->nodes);
+	free(walk->levels);
+	free(walk->is_on_path);
 	free(walk->sums);
 	free(walk->functions);
 	free(walk->steps);
@@ -176,10 +198,13 @@ int text__hottest_path(const struct text *text)
 	struct walk walk;
 	int error = walk__init(&walk, text->profile, text->options->type);
 
-	while (!error && next_step(&walk, walk.step_count, &walk.steps[walk.step_count])) {
-		if (text__percent(walk.steps[walk.step_count].sum, text->sum) < COLD_PERCENT)
+	while (!error) {
+		struct step *step = &walk.steps[walk.step_count];
+
+		if (!next_step(&walk, walk.step_count + 1, step) ||
+		    text__percent(step->sum, text->sum) < COLD_PERCENT)
 			break;
-		keep_rows(&walk, walk.step_count, walk.steps[walk.step_count].function);
+		go_on(&walk, walk.step_count + 1, step->function);
 		walk.step_count++;
 	}
 	if (!error && walk.step_count)

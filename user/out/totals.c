@@ -6,50 +6,111 @@
 #include <string.h>
 
 #include "../util/hash.h"
+#include "stack_order.h"
 
 #define HASH_NONFATAL_OOM		  1
 #define HASH_FUNCTION(key, length, value) ((value) = hash__bytes(key, length))
 #include <uthash.h>
 
-static void add(struct totals_values *sums, const struct profile_row *row, size_t types)
+static void add(struct totals_values *sums, const int64_t *values, size_t types)
 {
 	for (size_t i = 0; i < types; i++)
-		sums->values[i] += row->values[i];
+		sums->values[i] += values[i];
+}
+
+/* What is on the way from the root to the stack that is looked at, by depth. */
+struct way {
+	const struct profile *profile;
+	struct totals *totals;
+	uint32_t *functions;		 /* from 1 on */
+	struct totals_values *sums;	 /* of all stacks that go through there */
+	uint32_t *on_way;		 /* by function: how often it is on the way */
+	struct totals_values *of_stacks; /* by stack id */
+	uint32_t depth;
+};
+
+/* Back to a depth: a function's total is what went through the outermost of its frames. */
+static void leave(struct way *way, uint32_t depth, size_t types)
+{
+	for (; way->depth > depth; way->depth--) {
+		const struct totals_values *sums = &way->sums[way->depth];
+		uint32_t function = way->functions[way->depth];
+
+		add(&way->sums[way->depth - 1], sums->values, types);
+		if (!--way->on_way[function])
+			add(&way->totals->total[function], sums->values, types);
+	}
+}
+
+static void enter(struct way *way, const struct stack_order *order,
+		  const struct stack_order_entry *entry, size_t types)
+{
+	const int64_t *values = way->of_stacks[entry->id].values;
+	const uint32_t *frames = order->frames + entry->first;
+
+	leave(way, entry->common, types);
+	while (way->depth < entry->depth) {
+		uint32_t function = profile__frame_at(way->profile, *frames++)->function;
+
+		way->depth++;
+		way->functions[way->depth] = function;
+		way->on_way[function]++;
+		memset(&way->sums[way->depth], 0, sizeof(way->sums[way->depth]));
+	}
+	add(&way->sums[way->depth], values, types);
+	if (way->depth)
+		add(&way->totals->self[way->functions[way->depth]], values, types);
+}
+
+static int add_up(struct totals *totals, const struct profile *profile)
+{
+	size_t types = profile__type_count(profile);
+	struct stack_order order;
+	struct way way = { .profile = profile, .totals = totals };
+	int error = stack_order__of_rows(&order, profile, NULL);
+
+	if (error)
+		return error;
+	way.functions = calloc((size_t)order.depth + 1, sizeof(*way.functions));
+	way.sums = calloc((size_t)order.depth + 1, sizeof(*way.sums));
+	way.on_way = calloc(totals->function_count + 1, sizeof(*way.on_way));
+	way.of_stacks = calloc(profile__stack_count(profile) + 1, sizeof(*way.of_stacks));
+	if (!way.functions || !way.sums || !way.on_way || !way.of_stacks) {
+		error = -ENOMEM;
+		goto out;
+	}
+	for (size_t i = 0; i < profile__row_count(profile); i++) {
+		const struct profile_row *row = profile__row(profile, i);
+
+		add(&way.of_stacks[row->stack], row->values, types);
+	}
+	for (size_t i = 0; i < order.count; i++)
+		enter(&way, &order, &order.entries[i], types);
+	leave(&way, 0, types);
+	totals->all = way.sums[0];
+out:
+	free(way.functions);
+	free(way.sums);
+	free(way.on_way);
+	free(way.of_stacks);
+	stack_order__free(&order);
+	return error;
 }
 
 int totals__init(struct totals *totals, const struct profile *profile)
 {
-	size_t types = profile__type_count(profile);
 	size_t functions = profile__function_count(profile);
-	uint32_t *seen = calloc(functions + 1, sizeof(*seen)); /* last row, counted from 1 */
+	int error = -ENOMEM;
 
 	memset(totals, 0, sizeof(*totals));
 	totals->function_count = functions;
 	totals->self = calloc(functions + 1, sizeof(*totals->self));
 	totals->total = calloc(functions + 1, sizeof(*totals->total));
-	if (!seen || !totals->self || !totals->total) {
-		free(seen);
+	if (totals->self && totals->total)
+		error = add_up(totals, profile);
+	if (error)
 		totals__free(totals);
-		return -ENOMEM;
-	}
-	for (uint32_t i = 0; i < profile__row_count(profile); i++) {
-		const struct profile_row *row = profile__row(profile, i);
-		struct profile_stack stack = profile__stack_at(profile, row->stack);
-
-		add(&totals->all, row, types);
-		for (uint32_t j = 0; j < stack.count; j++) {
-			uint32_t function = profile__frame_at(profile, stack.frames[j])->function;
-
-			if (!j)
-				add(&totals->self[function], row, types);
-			if (seen[function] == i + 1)
-				continue;
-			seen[function] = i + 1;
-			add(&totals->total[function], row, types);
-		}
-	}
-	free(seen);
-	return 0;
+	return error;
 }
 
 void totals__free(struct totals *totals)
@@ -197,7 +258,7 @@ int totals__labels(const struct profile *profile, size_t type, struct totals_lab
 			item = find_item(&items, &set.labels[j]);
 			if (!item)
 				goto out;
-			add(&item->sums.sums, row, profile__type_count(profile));
+			add(&item->sums.sums, row->values, profile__type_count(profile));
 		}
 	}
 	labels = calloc(HASH_COUNT(items) + 1, sizeof(*labels));
