@@ -188,6 +188,38 @@ static void rows_are_by_thread_and_time(void **state)
 	profile__free(profile);
 }
 
+static uint32_t named_labels(struct profile *profile, const char *name, int64_t end_ns)
+{
+	struct profile_label labels[] = {
+		sample_text(profile, "thread id", "7 (8)"),
+		sample_text(profile, "thread name", name),
+		sample_number(profile, "end_timestamp_ns", end_ns),
+	};
+
+	return profile__label_set(profile, labels, end_ns ? 3 : 2);
+}
+
+/* By what it is called last where that is known, else by what most of its samples say. */
+static void a_thread_of_several_names_has_one(void **state)
+{
+	(void)state;
+	for (int timed = 0; timed < 2; timed++) {
+		struct profile *profile = sample_empty();
+		uint32_t frame = sample_frame(profile, "a", "a.rb", 1, 1);
+		struct out_threads threads;
+
+		sample_add(profile, &frame, 1, named_labels(profile, "early", timed), 1, 1);
+		sample_add(profile, &frame, 1, named_labels(profile, "late", timed * 9), 5, 1);
+		sample_add(profile, &frame, 1, named_labels(profile, "middle", timed * 5),
+			   timed ? 7 : 2, 1);
+		assert_int_equal(out_threads__init(&threads, profile), 0);
+		assert_int_equal(threads.count, 1);
+		assert_string_equal(profile__text(profile, threads.threads[0].name), "late");
+		out_threads__free(&threads);
+		profile__free(profile);
+	}
+}
+
 /* ---- the formats ---- */
 
 static void any_profile_is_json(void **state)
@@ -257,6 +289,7 @@ int main(void)
 		cmocka_unit_test(every_character_comes_back),
 		cmocka_unit_test(stacks_that_begin_alike_are_neighbours),
 		cmocka_unit_test(rows_are_by_thread_and_time),
+		cmocka_unit_test(a_thread_of_several_names_has_one),
 		cmocka_unit_test(any_profile_is_json),
 		cmocka_unit_test(what_a_format_cannot_show_is_refused),
 		cmocka_unit_test(speedscope_has_a_profile_for_each_value),

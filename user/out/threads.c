@@ -135,9 +135,7 @@ static struct thread_item *find_thread(struct out_threads *threads, struct threa
 		return NULL;
 	thread = &threads->threads[item->index];
 	thread->id = (uint32_t)key.id;
-	thread->name = text_of(set, keys->name);
 	thread->process = text_of(set, keys->process);
-	thread->labels = label_set;
 	return item;
 }
 
@@ -232,6 +230,36 @@ static int fill_rows(struct out_threads *threads, struct thread_item **items,
 	return 0;
 }
 
+/* The row that tells what a thread is called: its latest one, or the one with the most samples. */
+static uint32_t naming_row(const struct out_threads *threads, const struct out_thread *thread,
+			   const struct profile *profile)
+{
+	const struct out_row *rows = &threads->rows[thread->first];
+	uint32_t best = rows[0].row;
+
+	for (size_t i = 1; i < thread->count; i++) {
+		int64_t most = profile__row(profile, best)->values[0];
+
+		if (threads->has_times ? rows[i].end_ns != OUT_NO_TIME
+				       : profile__row(profile, rows[i].row)->values[0] > most)
+			best = rows[i].row;
+	}
+	return best;
+}
+
+/* A thread may have had several names. */
+static void name_threads(struct out_threads *threads, const struct profile *profile,
+			 const struct keys *keys)
+{
+	for (size_t i = 0; i < threads->count; i++) {
+		struct out_thread *thread = &threads->threads[i];
+		uint32_t row = naming_row(threads, thread, profile);
+
+		thread->labels = profile__row(profile, row)->label_set;
+		thread->name = text_of(profile__label_set_at(profile, thread->labels), keys->name);
+	}
+}
+
 int out_threads__init(struct out_threads *threads, const struct profile *profile)
 {
 	struct thread_item *items = NULL, *item, *next;
@@ -244,6 +272,8 @@ int out_threads__init(struct out_threads *threads, const struct profile *profile
 		error = fill_rows(threads, &items, profile, &keys);
 	if (!error)
 		error = give_tids(threads, profile);
+	if (!error)
+		name_threads(threads, profile, &keys);
 	HASH_ITER (hh, items, item, next) {
 		HASH_DEL(items, item);
 		free(item);

@@ -20,7 +20,7 @@ struct out_row {
 
 struct out_thread {
 	uint32_t id;	  /* string ids of the labels: thread id, */
-	uint32_t name;	  /* thread name, */
+	uint32_t name;	  /* thread name: the last one that is known, */
 	uint32_t process; /* process; each may be PROFILE_NONE */
 	uint32_t labels;  /* a label set of the thread */
 	int64_t pid;	  /* 0: no such label */

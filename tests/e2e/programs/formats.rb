@@ -9,13 +9,17 @@ NAMES.each { |name| define_method(name.to_sym) { 400_000.times { |i| i.to_s } } 
 
 def down(levels) = levels.positive? ? down(levels - 1) : 3_000_000.times {}
 
+# Named before they do anything, so that no tick comes before.
+start = Thread::Queue.new
 threads = Array.new(2) do |i|
   Thread.new do
-    Thread.current.name = "worker \"#{i}\"; \u{1F916}"
+    start.pop
     NAMES.each { |name| send(name.to_sym) }
     sleep 0.05
   end
 end
+threads.each_with_index { |thread, i| thread.name = "worker \"#{i}\"; \u{1F916}" }
+threads.each { start << true }
 Thread.new { down(3_985) }.join
 GC.start
 threads.each(&:join)
