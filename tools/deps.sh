@@ -13,10 +13,6 @@ packages='
 	graphviz iproute2 procps util-linux libcap2-bin strace
 	debootstrap debian-archive-keyring dpkg-dev patch libssl-dev libffi-dev
 	chromium fonts-dejavu-core'
-# Whoever has them from elsewhere keeps them.
-command -v node >/dev/null || packages="$packages nodejs"
-command -v npm >/dev/null || packages="$packages npm"
-
 # Where npm or Chromium come from elsewhere, Debian's would be in their way.
 command -v npm >/dev/null || packages="$packages nodejs npm"
 command -v chromium >/dev/null || packages="$packages chromium"

@@ -8,7 +8,7 @@ module Bench
     BUDGET_BYTES = 10 * 1024 * 1024
     BUDGET_NS = 2_000_000_000
     BUDGET_KB = 300 * 1024
-    PLAIN = %w[pprof folded speedscope firefox json text].freeze
+    PLAIN = %w[pprof folded speedscope firefox json text html].freeze
 
     def run
       Table.section("formats", "an hour at 99 Hz of a large application (2,000 methods, 100 threads, depth 150), " \
