@@ -361,6 +361,8 @@ static void on_sample(struct session *session, const struct rbprof_sample *sampl
 	if (!thread)
 		return;
 	process->last_ns = sample->event.time_ns;
+	if (sample->event.kind != RBPROF_EVENT_STACK && session__is_out_of_reach(process))
+		count(process, RBPROF_E_TRACE_OUT_OF_REACH);
 	switch (sample->event.kind) {
 	case RBPROF_EVENT_SAMPLE:
 		on_tick(session, process, thread, sample);

@@ -212,6 +212,11 @@ void session__end_gc(struct session *session, struct tracked_process *process);
 /* session_trace.c: labels of traces. */
 /* Looks for tracers where there may be new ones; called often. */
 void session__look_for_tracers(struct session *session);
+/* Adds the process's tracers to the JSON object of its state. */
+void session__describe_tracer(struct session *session, struct tracked_process *process,
+			      json_t *object);
+/* Whether the process has a tracer whose contexts cannot be read: each sample then counts one. */
+bool session__is_out_of_reach(const struct tracked_process *process);
 void session__on_unknown(struct session *session, const struct rbprof_unknown *unknown);
 void session__on_endpoint(struct session *session, const struct rbprof_endpoint *event);
 /*

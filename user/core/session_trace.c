@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../ruby/symbols.h"
 #include "../ruby/trace_read.h"
 #include "../util/utf8.h"
+#include "process_tracer.h"
 
 #define LOOK_NS	      100000000ULL   /* between two looks at how many names there are */
 #define MIN_SEARCH_NS 1000000000ULL  /* between two searches while nothing hints at a tracer */
@@ -32,12 +32,15 @@ struct root {
 };
 
 struct tracked_trace {
-	struct symbols *symbols;
+	struct process_tracer tracer;
 	uint32_t id_count;
 	uint64_t look_ns, searched_ns, pause_ns, shapes_ns;
 	uint32_t shape_count, ids_met;
 	bool has_tracer;
-	uint64_t ivar_ids[RBPROF_IVAR_COUNT], current_span_at, current_span;
+	uint64_t current_span;
+	bool is_out_of_reach; /* there is a tracer whose contexts we cannot read */
+	struct tracer_info info;
+	uint32_t info_ids;    /* how many names there were when it was read; 0: it was not */
 	uint64_t server_kind; /* VALUE of :server, 0: not met */
 	struct learned *learned;
 	size_t learned_count;
@@ -56,8 +59,7 @@ void tracked_trace__close(struct tracked_trace *trace)
 {
 	if (!trace)
 		return;
-	symbols__free(trace->symbols);
-	trace->symbols = NULL;
+	process_tracer__close(&trace->tracer);
 	free(trace->learned);
 	trace->learned = NULL;
 	trace->learned_count = 0;
@@ -84,31 +86,14 @@ static bool open_source(struct session *session, struct tracked_process *process
 			struct tracer_source *ret_source)
 {
 	struct tracked_trace *trace = trace_of(process);
-	const struct ruby_layout *layout;
-	size_t i;
 
 	if (!trace || process->is_placeholder || process->has_ended || process->is_exiting ||
 	    !session__has_names(session, process))
 		return false;
-	layout = &process->found.runtime->layout;
-	if (!tracer__supported(layout))
+	if (!trace->tracer.symbols &&
+	    process_tracer__open(&trace->tracer, &process->found, process->memory))
 		return false;
-	if (!trace->symbols &&
-	    symbols__new(process->memory, layout, ruby_process__symbols(&process->found),
-			 &trace->symbols))
-		return false;
-	*ret_source = (struct tracer_source){
-		.memory = process->memory,
-		.layout = layout,
-		.symbols = trace->symbols,
-		.vm_ptr_address = ruby_process__vm_ptr(&process->found),
-		.symbols_address = ruby_process__symbols(&process->found),
-		.shapes_address = ruby_process__shapes(&process->found),
-		.ivar_ids = trace->ivar_ids,
-		.current_span_at = &trace->current_span_at,
-	};
-	for (i = 0; i < TRACER_GENERIC_MAX; i++)
-		ret_source->generic_ivars[i] = ruby_process__generic_ivars(&process->found, i);
+	*ret_source = trace->tracer.source;
 	return true;
 }
 
@@ -181,7 +166,7 @@ static void learn_shapes(struct session *session, struct tracked_process *proces
 	uint32_t i, met = 0;
 
 	for (i = 0; i < RBPROF_IVAR_COUNT; i++)
-		met += trace->ivar_ids[i] != 0;
+		met += trace->tracer.ivar_ids[i] != 0;
 	/* With more names there is more to find in those that were looked at. */
 	if (met != trace->ids_met)
 		trace->shape_count = 0;
@@ -190,6 +175,28 @@ static void learn_shapes(struct session *session, struct tracked_process *proces
 	trace->ids_met = met;
 	trace->shapes_ns = now;
 	tracer__shapes(source, &trace->shape_count, learn, &learning);
+}
+
+/* What people are told; where names came since it was last read, libraries may have. */
+static int read_info(struct tracked_trace *trace, const struct tracer_source *source,
+		     const struct rbprof_tracer *found)
+{
+	uint32_t ids;
+	int err = tracer__id_count(source, &ids);
+
+	if (!err)
+		err = tracer_info__read(source, found, &trace->info);
+	if (!err)
+		trace->info_ids = ids;
+	return err;
+}
+
+/* Contexts that cannot be read in this build are not found: what is loaded tells of them. */
+static void look_for_unreadable(struct tracked_trace *trace, const struct tracer_source *source,
+				const struct rbprof_tracer *found)
+{
+	if (tracer_info__no_fiber_variables(source) && !read_info(trace, source, found))
+		trace->is_out_of_reach = trace->info.otel.out_of_reach;
 }
 
 static void search(struct session *session, struct tracked_process *process,
@@ -202,11 +209,11 @@ static void search(struct session *session, struct tracked_process *process,
 	if (tracer__find(source, &tracer))
 		return;
 	trace->current_span = tracer.current_span;
-	trace->has_tracer |= tracer.datadog_key || tracer.datadog_symbol || tracer.otel_key ||
-			     tracer.generic_ivars;
+	trace->has_tracer |= process_tracer__any(&tracer);
 	if (trace->has_tracer)
 		learn_shapes(session, process, source, now);
 	tell(session, process, &tracer);
+	look_for_unreadable(trace, source, &tracer);
 }
 
 /* A collection that moves objects moves the key, too; the constant then has its new place. */
@@ -214,8 +221,8 @@ static bool has_moved(const struct tracked_trace *trace, const struct tracer_sou
 {
 	uint64_t value;
 
-	return trace->current_span_at &&
-	       !memory__read_u64(source->memory, trace->current_span_at, &value) &&
+	return trace->tracer.current_span_at &&
+	       !memory__read_u64(source->memory, trace->tracer.current_span_at, &value) &&
 	       value != trace->current_span;
 }
 
@@ -256,6 +263,46 @@ void session__look_for_tracers(struct session *session)
 		    process->proof == TRACKED_PROVEN)
 			look(session, process, now);
 	}
+}
+
+/* What labels are found by, as the kernel side knows it. */
+static void set_keys(json_t *object, const struct rbprof_tracer *tracer)
+{
+	json_object_set_new(object, "tracer_keys",
+			    json_pack("{s:I, s:I, s:I, s:I, s:I}", "datadog_key",
+				      (json_int_t)tracer->datadog_key, "datadog_symbol",
+				      (json_int_t)tracer->datadog_symbol, "otel_key",
+				      (json_int_t)tracer->otel_key, "generic_ivars_address",
+				      (json_int_t)tracer->generic_ivars, "current_span_address",
+				      (json_int_t)tracer->current_span));
+}
+
+void session__describe_tracer(struct session *session, struct tracked_process *process,
+			      json_t *object)
+{
+	struct tracked_trace *trace = process->trace;
+	struct rbprof_process entry = { .serial = 0 };
+	struct tracer_source source;
+
+	if (session->options->no_trace) {
+		process_tracer__not_known(object, "nobody looks for it (--no-trace)");
+		return;
+	}
+	if (trace && trace->searched_ns && open_source(session, process, &source) &&
+	    !programs__get_process(session->programs, process->found.pid, &entry)) {
+		set_keys(object, &entry.tracer);
+		read_info(trace, &source, &entry.tracer);
+	}
+	if (trace && trace->info_ids)
+		process_tracer__describe(object, &trace->info);
+	else
+		process_tracer__not_known(object, process->has_ended ? "the process has ended"
+								     : "it was not looked for yet");
+}
+
+bool session__is_out_of_reach(const struct tracked_process *process)
+{
+	return process->trace && process->trace->is_out_of_reach;
 }
 
 /* ---- kinds of objects ---- */
@@ -365,9 +412,7 @@ const struct rbprof_tracer *session__tracer(struct session *session,
 
 	if (session->options->no_trace || !process->trace ||
 	    programs__get_process(session->programs, process->found.pid, &entry) ||
-	    entry.serial != process->serial ||
-	    !(entry.tracer.datadog_key || entry.tracer.datadog_symbol || entry.tracer.otel_key ||
-	      entry.tracer.generic_ivars) ||
+	    entry.serial != process->serial || !process_tracer__any(&entry.tracer) ||
 	    !open_source(session, process, ret_source))
 		return NULL;
 	*ret_tracer = entry.tracer;
