@@ -129,6 +129,84 @@ static __always_inline int trace_local(struct trace *trace, __u64 key, __u64 *re
 	return trace->state->trace.error ? -1 : 0;
 }
 
+/* Whether names came since user space looked at all fiber-locals. */
+static __always_inline int trace_has_new_names(struct trace *trace)
+{
+	__u32 *count = (__u32 *)&trace->state->value;
+
+	return trace->tracer->ids_address && !walk_read(count, 4, trace->tracer->ids_address) &&
+	       *count != trace->tracer->ids;
+}
+
+/* Whether state->pair, key and value, is a fiber-local that holds a context of dd-trace-rb. */
+static __always_inline int trace_is_context(struct trace *trace, __u64 serial)
+{
+	__u64 *head = trace->state->digits;
+
+	return serial > trace->state->at && trace_is_heap(trace, trace->state->pair[1]) &&
+	       !walk_read(head, 16, trace->state->pair[1]) &&
+	       (head[0] & RUBY_T_MASK) == RUBY_T_OBJECT && head[1] == trace->tracer->datadog_class;
+}
+
+static __always_inline void trace_note_context(struct trace *trace)
+{
+	trace->state->found = trace->state->pair[1];
+	trace->state->probe++;
+}
+
+static long trace_context_id_step(__u32 index, void *context)
+{
+	struct trace *trace = context;
+	__u64 *item = trace->state->pair;
+
+	if (index >= (__u32)trace->state->words[0] ||
+	    walk_read(item, 16, trace->state->words[2] + index * trace->layout->id_item__sizeof))
+		return 1;
+	if (trace_is_context(trace, (__u32)item[0]))
+		trace_note_context(trace);
+	return 0;
+}
+
+static long trace_context_st_step(__u32 index, void *context)
+{
+	struct trace *trace = context;
+	__u64 *item = trace->state->pair;
+
+	/* struct st_table_entry: hash, key, record */
+	if (index >= trace->state->words[1] ||
+	    walk_read(item, 16,
+		      trace->state->words[2] + index * trace->layout->st_entry__sizeof + 8))
+		return 1;
+	if (trace_is_context(trace, item[0] >> RUBY_ID_SCOPE_SHIFT))
+		trace_note_context(trace);
+	return 0;
+}
+
+/*
+ * Looks through all fiber-locals for contexts of dd-trace-rb by names that came after `since`. How
+ * many there are; *ret_context is one of them.
+ */
+static __always_inline __u64 trace_contexts(struct trace *trace, __u32 since, __u64 *ret_context)
+{
+	const struct ruby_layout *layout = trace->layout;
+	const __u64 table = trace->state->local_storage;
+	const int is_st = layout->robject__numiv != RUBY_NO_FIELD &&
+			  layout->iv_index_entry__index == RUBY_NO_FIELD;
+
+	trace->state->found = 0;
+	trace->state->probe = 0;
+	trace->state->at = since;
+	if (!table || walk_read(trace->state->words, 24,
+				table + (is_st ? layout->st_table__entries_start : 0)))
+		return 0;
+	if (is_st)
+		walk_loop(TRACE_LOCALS, trace_context_st_step, trace);
+	else
+		walk_loop(TRACE_LOCALS, trace_context_id_step, trace);
+	*ret_context = trace->state->found;
+	return trace->state->probe;
+}
+
 /* ---- objects ---- */
 
 static __always_inline int trace_ask(struct trace *trace, __u64 object, __u64 table)

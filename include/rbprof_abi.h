@@ -69,6 +69,11 @@ struct rbprof_tracer {
 	/* For variables of the Fiber or the thread: address of generic_iv_tbl_ (variable.c). */
 	__u64 generic_ivars;
 	__u64 current_span; /* VALUE of OpenTelemetry's CURRENT_SPAN_KEY, 0: not known */
+	/* Of the count of ids that the VM gave out (rb_symbols_t.last_id), and what it was when all
+	   fiber-locals were last looked through. */
+	__u64 ids_address;
+	__u32 ids;
+	__u32 has_older; /* there were other tracers before: fibers may work for these */
 };
 
 /* Instance variables by which labels of traces are found. */
@@ -400,11 +405,11 @@ struct rbprof_unknown {
 	__u64 table;  /* as in struct rbprof_ivars_key; 0: it is not an object as expected */
 };
 
-_Static_assert(sizeof(struct rbprof_tracer) == 48, "abi");
+_Static_assert(sizeof(struct rbprof_tracer) == 64, "abi");
 _Static_assert(sizeof(struct rbprof_ivars) == 24, "abi");
 _Static_assert(sizeof(struct rbprof_trace) == 40, "abi");
 _Static_assert(sizeof(struct rbprof_endpoint) == 56 + RBPROF_ENDPOINT_BYTES, "abi");
-_Static_assert(sizeof(struct rbprof_process) == 104, "abi");
+_Static_assert(sizeof(struct rbprof_process) == 120, "abi");
 _Static_assert(sizeof(struct rbprof_cpu) == 64, "abi");
 _Static_assert(sizeof(struct rbprof_event) == 32, "abi");
 _Static_assert(sizeof(struct rbprof_frame) == 32, "abi");

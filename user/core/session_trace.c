@@ -112,6 +112,9 @@ static void tell(struct session *session, struct tracked_process *process,
 		return;
 	before = entry.tracer;
 	if (tracer->datadog_key) {
+		entry.tracer.has_older |=
+			tracer->has_older ||
+			(before.datadog_key && before.datadog_key != tracer->datadog_key);
 		entry.tracer.datadog_key = tracer->datadog_key;
 		entry.tracer.datadog_class = tracer->datadog_class;
 	} else if (tracer->datadog_symbol && !entry.tracer.datadog_key) {
@@ -124,6 +127,10 @@ static void tell(struct session *session, struct tracked_process *process,
 		entry.tracer.generic_ivars = tracer->generic_ivars;
 	if (tracer->current_span)
 		entry.tracer.current_span = tracer->current_span;
+	if (process_tracer__any(&entry.tracer)) {
+		entry.tracer.ids_address = tracer->ids_address;
+		entry.tracer.ids = tracer->ids;
+	}
 	if (memcmp(&before, &entry.tracer, sizeof(before)))
 		programs__change_process(session->programs, pid, &entry);
 }

@@ -109,6 +109,19 @@ static bool is_context_class(struct search *search, uint64_t klass)
 	return is_context;
 }
 
+/* Of several contexts that of the name with the highest number is in use. */
+static void note_context(struct search *search, uint64_t key, uint64_t klass, int64_t number)
+{
+	struct rbprof_tracer *tracer = &search->tracer;
+
+	tracer->has_older |= tracer->datadog_key && tracer->datadog_key != key;
+	if (number < search->number)
+		return;
+	search->number = number;
+	tracer->datadog_key = key;
+	tracer->datadog_class = klass;
+}
+
 static void look_at_local(struct search *search, const struct local *local)
 {
 	const struct tracer_source *source = search->source;
@@ -120,12 +133,8 @@ static void look_at_local(struct search *search, const struct local *local)
 	    memory__read(source->memory, local->value + layout->rbasic__flags, head, sizeof(head)))
 		return;
 	if ((head[0] & RUBY_T_MASK) == RUBY_T_OBJECT && is_context_class(search, head[1])) {
-		if (symbols__name(source->symbols, id_of(layout, local->key), &name) ||
-		    number_of(&name) < search->number)
-			return;
-		search->number = number_of(&name);
-		search->tracer.datadog_key = local->key;
-		search->tracer.datadog_class = head[1];
+		if (!symbols__name(source->symbols, id_of(layout, local->key), &name))
+			note_context(search, local->key, head[1], number_of(&name));
 	} else if ((head[0] & RUBY_T_MASK) == RUBY_T_ARRAY && !search->tracer.otel_key &&
 		   !symbols__name(source->symbols, id_of(layout, local->key), &name) &&
 		   name.length == sizeof(otel_stack) - 1 &&
@@ -323,9 +332,14 @@ int tracer__find(const struct tracer_source *source, struct rbprof_tracer *ret_t
 	struct search search = { .source = source, .number = -1 };
 	struct ruby_thread *threads;
 	size_t count, i;
-	int err = threads__list(source->memory, source->layout, source->vm_ptr_address, &threads,
-				&count);
+	int err;
 
+	/* First: what gets a name meanwhile may not be seen. */
+	if (!tracer__id_count(source, &search.tracer.ids))
+		search.tracer.ids_address =
+			source->symbols_address + source->layout->symbols__last_id;
+	err = threads__list(source->memory, source->layout, source->vm_ptr_address, &threads,
+			    &count);
 	if (err)
 		return err;
 	reader__init(&search.reader, source->memory, source->layout);
