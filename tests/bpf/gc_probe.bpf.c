@@ -8,6 +8,7 @@
 #include "rbprof_abi.h"
 #define walk_read(into, size, address) bpf_probe_read_user(into, size, (void *)(address))
 #define walk_loop(count, step, walk)   bpf_loop(count, step, walk, 0)
+#include "bpf/ivars.h"
 #include "bpf/walk.h"
 #include "bpf/maps.h"
 #include "bpf/clock.h"

@@ -21,7 +21,10 @@ struct session_stack {
 	uint32_t count, root_frames, omitted, error;
 	uint32_t endpoint;	 /* by its frames: string id or PROFILE_NONE */
 	uint32_t endpoint_frame; /* which names a class that has no subclass, as far as is known */
-	uint64_t endpoint_ns;	 /* when that was last seen */
+	uint32_t receiver_count;
+	bool lacks_receiver;  /* with the class of one more there would be an endpoint */
+	uint64_t endpoint_ns; /* when that was last seen */
+	struct rbprof_receiver receivers[RBPROF_RECEIVERS];
 	UT_hash_handle hh;
 	struct rbprof_frame frames[];
 };
