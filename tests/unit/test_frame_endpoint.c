@@ -27,7 +27,7 @@ static const char *name_of(void *context, uint32_t frame)
 {
 	const struct example *example = context;
 	const char *name = example->names[frame];
-	static char text[MAX][1024];
+	static char text[MAX][2048];
 
 	snprintf(text[frame], sizeof(text[frame]), "%s", name + (name[0] == '?'));
 	text[frame][strcspn(text[frame], "|")] = '\0';
