@@ -212,6 +212,17 @@ void session__flush_gc(struct session *session, struct tracked_process *process)
 /* The same when the counters of the process are final: what was not told is in them. */
 void session__end_gc(struct session *session, struct tracked_process *process);
 
+/* session_endpoints.c: endpoints of local root spans. */
+/*
+ * A number label that rows with a trace of OpenTelemetry have until they are written: the id of the
+ * root span, which no other label of theirs says.
+ */
+#define SESSION_ROOT_MARK "\x1froot"
+/* The endpoint (clean UTF-8) last seen of the root span; the oldest of very many is forgotten. */
+void session__keep_endpoint(struct tracked_process *process, uint64_t root, const char *endpoint);
+/* Puts the endpoint last seen of each local root span on all rows of a profile to be written. */
+void session__set_endpoints(const struct session *session, struct profile *profile);
+
 /* session_trace.c: labels of traces. */
 /* Looks for tracers where there may be new ones; called often. */
 void session__look_for_tracers(struct session *session);
@@ -234,8 +245,6 @@ const struct rbprof_tracer *session__tracer(struct session *session,
 /* Keeps the endpoint, and counts what was missing. */
 void session__on_trace_reading(struct session *session, struct tracked_process *process,
 			       const struct trace_reading *reading);
-/* Puts the endpoint last seen of each local root span on all rows of a profile to be written. */
-void session__set_endpoints(const struct session *session, struct profile *profile);
 /* The child, forked then, has what its parent had. */
 void session__fork_trace(struct session *session, const struct tracked_process *parent,
 			 struct tracked_process *child, uint64_t time_ns);

@@ -15,7 +15,6 @@
 #define MAX_SEARCH_NS 30000000000ULL /* ... after many in vain */
 #define ASKED_NS      20000000ULL    /* between two searches that the kernel side asks for */
 #define SHAPES_NS     20000000ULL    /* between two looks at all shapes */
-#define MAX_ROOTS     16384
 #define MAX_LEARNED   4096
 
 /* What was learned, for the children of a fork. */
@@ -23,12 +22,6 @@ struct learned {
 	struct rbprof_ivars_key key;
 	struct rbprof_ivars ivars;
 	uint64_t time_ns; /* CLOCK_MONOTONIC, when it had been read */
-};
-
-struct root {
-	uint64_t id;
-	char *endpoint;
-	UT_hash_handle hh; /* in the order in which they were last seen */
 };
 
 struct tracked_trace {
@@ -45,7 +38,6 @@ struct tracked_trace {
 	struct learned *learned;
 	size_t learned_count;
 	struct trace_kinds kinds; /* for what is read from outside */
-	struct root *roots;
 };
 
 static struct tracked_trace *trace_of(struct tracked_process *process)
@@ -68,16 +60,9 @@ void tracked_trace__close(struct tracked_trace *trace)
 
 void tracked_trace__free(struct tracked_trace *trace)
 {
-	struct root *root, *next;
-
 	if (!trace)
 		return;
 	tracked_trace__close(trace);
-	HASH_ITER (hh, trace->roots, root, next) {
-		HASH_DEL(trace->roots, root);
-		free(root->endpoint);
-		free(root);
-	}
 	free(trace);
 }
 
@@ -360,41 +345,6 @@ void session__fork_trace(struct session *session, const struct tracked_process *
 
 /* ---- endpoints ---- */
 
-static void forget_oldest(struct tracked_process *process)
-{
-	struct root *oldest = process->trace->roots;
-
-	HASH_DEL(process->trace->roots, oldest);
-	free(oldest->endpoint);
-	free(oldest);
-	process->errors[RBPROF_E_ROOT_FORGOTTEN]++;
-}
-
-static void keep_endpoint(struct tracked_process *process, uint64_t id, const char *endpoint)
-{
-	struct tracked_trace *trace = trace_of(process);
-	struct root *root;
-
-	if (!trace)
-		return;
-	HASH_FIND(hh, trace->roots, &id, sizeof(id), root);
-	if (root) {
-		HASH_DEL(trace->roots, root);
-	} else {
-		root = calloc(1, sizeof(*root));
-		if (!root)
-			return;
-		root->id = id;
-		if (HASH_COUNT(trace->roots) >= MAX_ROOTS)
-			forget_oldest(process);
-	}
-	if (!root->endpoint || strcmp(root->endpoint, endpoint)) {
-		free(root->endpoint);
-		root->endpoint = strdup(endpoint);
-	}
-	HASH_ADD(hh, trace->roots, id, sizeof(root->id), root);
-}
-
 /* Whether the kind of a root span is one of a server: a Symbol, which lives as long as its id. */
 static bool is_server(struct session *session, struct tracked_process *process, uint64_t kind)
 {
@@ -438,7 +388,7 @@ void session__on_trace_reading(struct session *session, struct tracked_process *
 				 !is_server(session, process, reading->kind)))
 		return;
 	utf8__clean(reading->text, reading->length, text, UTF8_LIMIT_NAME);
-	keep_endpoint(process, reading->trace.root, text);
+	session__keep_endpoint(process, reading->trace.root, text);
 }
 
 void session__on_endpoint(struct session *session, const struct rbprof_endpoint *event)
@@ -451,91 +401,5 @@ void session__on_endpoint(struct session *session, const struct rbprof_endpoint 
 	if (event->trace_kind == RBPROF_TRACE_OTEL && !is_server(session, process, event->kind))
 		return;
 	utf8__clean(event->text, event->length, text, UTF8_LIMIT_NAME);
-	keep_endpoint(process, event->root, text);
-}
-
-const char *tracked_process__endpoint(const struct tracked_process *process, uint64_t root_id)
-{
-	struct root *root = NULL;
-
-	if (process->trace)
-		HASH_FIND(hh, process->trace->roots, &root_id, sizeof(root_id), root);
-	return root ? root->endpoint : NULL;
-}
-
-/* The endpoint that rows of the pid with this root span are to have now; NULL: none is known. */
-static const char *endpoint_of(const struct session *session, int64_t pid, uint64_t root)
-{
-	const struct tracked_process *process;
-	const char *endpoint = NULL;
-
-	for (process = session->processes; process && !endpoint; process = process->hh.next) {
-		if (process->found.pid == pid)
-			endpoint = tracked_process__endpoint(process, root);
-	}
-	return endpoint;
-}
-
-#define MAX_LABELS 32
-
-/* The label set with the endpoint that it is to have; itself, if it has that or none is known. */
-static uint32_t with_endpoint(const struct session *session, struct profile *profile,
-			      uint32_t label_set)
-{
-	const struct profile_label_set set = profile__label_set_at(profile, label_set);
-	struct profile_label labels[MAX_LABELS];
-	bool has_root = false;
-	int64_t pid = 0, root = 0;
-	const char *endpoint;
-	uint32_t i, count;
-
-	if (set.count + 2 > MAX_LABELS)
-		return label_set;
-	for (i = 0; i < set.count; i++) {
-		const char *key = profile__text(profile, set.labels[i].key);
-
-		if (!strcmp(key, "pid"))
-			pid = set.labels[i].number;
-		if (strcmp(key, "local root span id"))
-			continue;
-		has_root = true;
-		root = set.labels[i].number;
-	}
-	endpoint = has_root ? endpoint_of(session, pid, (uint64_t)root) : NULL;
-	if (!endpoint)
-		return label_set;
-	/* It takes the place of the one that was known before, or that frames told. */
-	for (i = 0, count = 0; i < set.count; i++) {
-		const char *key = profile__text(profile, set.labels[i].key);
-
-		if (strcmp(key, "trace endpoint") && strcmp(key, "endpoint source"))
-			labels[count++] = set.labels[i];
-	}
-	labels[count++] = (struct profile_label){
-		.key = profile__cstring(profile, "trace endpoint"),
-		.text = profile__cstring(profile, endpoint),
-		.unit = PROFILE_NONE,
-	};
-	labels[count++] = (struct profile_label){
-		.key = profile__cstring(profile, "endpoint source"),
-		.text = profile__cstring(profile, "trace"),
-		.unit = PROFILE_NONE,
-	};
-	return profile__label_set(profile, labels, count);
-}
-
-void session__set_endpoints(const struct session *session, struct profile *profile)
-{
-	const struct tracked_process *process = session->processes;
-	struct profile_row *rows;
-	size_t count, i;
-
-	while (process && !(process->trace && process->trace->roots))
-		process = process->hh.next;
-	if (!process || profile__take_rows(profile, &rows, &count))
-		return;
-	for (i = 0; i < count; i++)
-		profile__add(profile, rows[i].stack,
-			     with_endpoint(session, profile, rows[i].label_set), rows[i].values);
-	free(rows);
+	session__keep_endpoint(process, event->root, text);
 }
