@@ -33,7 +33,7 @@ class TestFrameEndpoints < E2E
   end
 
   def gem_env
-    gems = Gems.path || skip("the gems are not there: tests/frameworks")
+    gems = Rubies.gems("frameworks") || skip("the gems are not there: tests/gems frameworks")
     { "GEM_HOME" => gems, "GEM_PATH" => gems }
   end
 

@@ -10,8 +10,7 @@ class TestTraceAgain < E2E
   TIMES = 6
 
   once(:seen) do |version|
-    Rubies.gems(version) || skip("no gems for ruby #{version}: tests/gems #{version}")
-    program = Program.new("trace_again.rb", TIMES, ruby: Rubies.with_gems(version))
+    program = Program.new("trace_again.rb", TIMES, ruby: ruby_with_gems(version))
     profiler = Profiler.start("-p", program.pid, "-F", 499, "--stats=json")
     program.run
     profiler.stop

@@ -8,8 +8,7 @@ require_relative "helper"
 class TestTraceLate < E2E
   [%w[datadog ring], %w[otel all], %w[otel ring]].each do |tracer, kept|
     define_method("test_#{tracer}_#{kept}") do
-      Rubies.gems("3.1") || skip("no gems for ruby 3.1: tests/gems 3.1")
-      program = Program.new("trace_late.rb", tracer, 1.2, ruby: Rubies.with_gems("3.1"))
+      program = Program.new("trace_late.rb", tracer, 1.2, ruby: ruby_with_gems("3.1"))
       # Slices of a second.
       profiler = Profiler.start("-p", program.pid, "-F", 299, "--stats=json", *(["--ring", "20s"] if kept == "ring"))
       program.run

@@ -10,8 +10,7 @@ class TestTraceRoots < E2E
   KEPT = 16_384
 
   once(:seen) do
-    Rubies.gems("3.1") || skip("no gems for ruby 3.1: tests/gems 3.1")
-    program = Program.new("trace_roots.rb", COUNT, ruby: Rubies.with_gems("3.1"))
+    program = Program.new("trace_roots.rb", COUNT, ruby: ruby_with_gems("3.1"))
     profiler = Profiler.start("-p", program.pid, "-F", 4999, "--no-wall", "--stats=json")
     program.run
     memory = proc_status(profiler.pid)["VmHWM"].to_i

@@ -19,8 +19,7 @@ class TestTracers < E2E
 
   once(:seen) do |run|
     arguments, version, = RUNS.fetch(run)
-    Rubies.gems(version) || skip("no gems for ruby #{version}: tests/gems #{version}") if version
-    program = Program.new(*arguments, ruby: version ? Rubies.with_gems(version) : [RUBY])
+    program = Program.new(*arguments, ruby: version ? ruby_with_gems(version) : [RUBY])
     profiler = Profiler.start("-p", program.pid)
     program.run unless arguments.first == "tracers.rb"
     told = Clock.wait_until(PATIENCE, "the tracer of #{run}") { state(profiler, program, run) }
