@@ -3,8 +3,7 @@
  * From the fiber-locals of an execution context to the trace that its fiber works for.
  *
  * Compiled for BPF and natively alike. Whoever includes this defines, beside what walk.h needs,
- *	trace_ivars(key)		the struct rbprof_ivars of a struct rbprof_ivars_key, or
- *NULL
+ *	trace_ivars(key)	the struct rbprof_ivars of a struct rbprof_ivars_key, or NULL
  *
  * All that is read is what the thread itself would read now: at a tick and at a switch it stands
  * still, so ids and endpoint are of the same instant as its stack. What cannot be made out is an
@@ -52,6 +51,7 @@ struct trace_state {
 };
 
 #include "trace_object.h"
+#include "trace_table.h"
 
 /* ---- dd-trace-rb ---- */
 

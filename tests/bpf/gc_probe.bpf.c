@@ -10,6 +10,7 @@
 #define walk_loop(count, step, walk)   bpf_loop(count, step, walk, 0)
 #include "bpf/ivars.h"
 #include "bpf/walk.h"
+#include "bpf/trace.h"
 #include "bpf/maps.h"
 #include "bpf/clock.h"
 #include "tests/bpf/gc_probe.h"
