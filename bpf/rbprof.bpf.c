@@ -8,8 +8,8 @@
 #include "rbprof_abi.h"
 #define walk_read(into, size, address) bpf_probe_read_user(into, size, (void *)(address))
 #define walk_loop(count, step, walk)   bpf_loop(count, step, walk, 0)
-#include "walk.h"
 #include "ivars.h"
+#include "walk.h"
 #include "trace.h"
 #include "maps.h"
 #include "task.h"

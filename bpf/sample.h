@@ -145,6 +145,7 @@ __noinline int sample_stack(const struct rbprof_process *process, struct thread_
 	sample->gc_steps = 0;
 	sample->vm_gc_ns = 0;
 	sample->stack_hash = 0;
+	sample->receiver_count = 0;
 	sample->trace.kind = RBPROF_TRACE_NONE;
 	sample->trace.error = RBPROF_OK;
 	scratch->trace.has_ec = 0;
@@ -185,6 +186,7 @@ __noinline int sample_stack(const struct rbprof_process *process, struct thread_
 	scratch->trace.thread = sample->thread;
 	scratch->trace.has_ec = 1;
 	scratch->walk.process = process->serial;
+	scratch->walk.generation = process->receivers;
 	scratch->walk.epoch = rbprof_gc_epoch(&sample->gc);
 	if (!scratch->walk.max_frames)
 		return 0;
@@ -195,6 +197,8 @@ __noinline int sample_stack(const struct rbprof_process *process, struct thread_
 	sample->omitted = scratch->walk.omitted;
 	sample->root_frames =
 		scratch->walk.omitted ? scratch->walk.count - scratch->walk.root_at : 0;
+	sample->receiver_count = scratch->walk.receiver_count;
+	__builtin_memcpy(sample->receivers, scratch->walk.receivers, sizeof(sample->receivers));
 	error = scratch->walk.error;
 	if (!error)
 		return 0;

@@ -3,10 +3,9 @@
 #ifndef RBPROF_BPF_SAMPLE_TRACE_H
 #define RBPROF_BPF_SAMPLE_TRACE_H
 
-#define TRACE_ASK_PAUSE_NS 20000000 /* until a thread asks for the same kind again */
-#define TRACE_ENDPOINT_PAUSE_NS                                           \
-	1000000000 /* until an endpoint that did not change is told again \
-		    */
+/* Until a thread asks for the same kind again, and tells an endpoint again that did not change. */
+#define TRACE_ASK_PAUSE_NS	20000000
+#define TRACE_ENDPOINT_PAUSE_NS 1000000000
 
 /* Tells of an object of a kind that is not known. */
 static __always_inline void trace_send_unknown(const struct rbprof_process *process,

@@ -3,8 +3,7 @@
  * From the fiber-locals of an execution context to the trace that its fiber works for.
  *
  * Compiled for BPF and natively alike. Whoever includes this defines, beside what walk.h needs,
- *	trace_ivars(key)		the struct rbprof_ivars of a struct rbprof_ivars_key, or
- *NULL
+ *	trace_ivars(key)	the struct rbprof_ivars of a struct rbprof_ivars_key, or NULL
  *
  * All that is read is what the thread itself would read now: at a tick and at a switch it stands
  * still, so ids and endpoint are of the same instant as its stack. What cannot be made out is an
@@ -52,6 +51,7 @@ struct trace_state {
 };
 
 #include "trace_object.h"
+#include "trace_table.h"
 
 /* ---- dd-trace-rb ---- */
 
@@ -182,7 +182,27 @@ static __always_inline int trace_datadog_spans(struct trace *trace)
 	return trace_datadog_root(trace);
 }
 
-/* The tracer's context of the fiber, or of the thread where it is kept there; 0: none. */
+/* The tracer's context of the fiber; 0: none. */
+static __always_inline int trace_datadog_local(struct trace *trace, __u64 *ret_context)
+{
+	const struct rbprof_tracer *tracer = trace->tracer;
+	__u64 count;
+
+	/* Of a tracer configured since: by its name user space can tell whether it goes before. */
+	if (trace_has_new_names(trace) && trace_contexts(trace, tracer->ids, ret_context))
+		return trace_ask(trace, *ret_context, 0);
+	if (trace_local(trace, tracer->datadog_key, ret_context))
+		return -1;
+	if (*ret_context || !tracer->has_older)
+		return 0;
+	/* The fiber works for a tracer before that; which of several is a matter of names, too. */
+	count = trace_contexts(trace, 0, ret_context);
+	if (!count)
+		*ret_context = 0;
+	return count > 1 ? trace_fail(trace, RBPROF_E_TRACE_UNKNOWN) : 0;
+}
+
+/* The same, or the thread's where it is kept there. */
 static __always_inline int trace_datadog_context(struct trace *trace, __u64 *ret_context)
 {
 	struct trace_state *state = trace->state;
@@ -190,7 +210,7 @@ static __always_inline int trace_datadog_context(struct trace *trace, __u64 *ret
 
 	*ret_context = 0;
 	if (trace->tracer->datadog_key)
-		return trace_local(trace, trace->tracer->datadog_key, ret_context);
+		return trace_datadog_local(trace, ret_context);
 	if (walk_read(&state->value, 8, state->thread + trace->layout->th__self))
 		return trace_fail(trace, RBPROF_E_TRACE_FAULT);
 	if (trace_variable(trace, state->value, RBPROF_IVAR_LOCALS, &locals))

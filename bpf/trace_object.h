@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR BSD-2-Clause */
 /*
- * Ruby's objects as far as tracers use them: fiber-locals, instance variables, numbers, strings,
- * arrays and hashes. Included by trace.h, which see.
+ * Ruby's objects as far as tracers use them: fiber-locals, instance variables, numbers and strings
+ * (arrays and hashes: trace_table.h). Included by trace.h, which see.
  */
 #ifndef RBPROF_BPF_TRACE_OBJECT_H
 #define RBPROF_BPF_TRACE_OBJECT_H
@@ -13,10 +13,6 @@
 #define TRACE_BIGNUM_EMBED  0x4000
 #define TRACE_BIGNUM_LENGTH 15
 #define TRACE_STRING_LENGTH 14 /* embedded, up to 3.1: bits of the flags */
-#define TRACE_BINS	    64 /* tries in the table of all objects with such variables */
-#define TRACE_ENTRIES	    64 /* of a Hash */
-#define TRACE_AR_BOUND	    20 /* internal/hash.h: bits of the flags */
-#define TRACE_ARRAY_LENGTH  15
 
 struct trace {
 	const struct ruby_layout *layout;
@@ -127,6 +123,84 @@ static __always_inline int trace_local(struct trace *trace, __u64 key, __u64 *re
 	}
 	*ret_value = trace->state->probe;
 	return trace->state->trace.error ? -1 : 0;
+}
+
+/* Whether names came since user space looked at all fiber-locals. */
+static __always_inline int trace_has_new_names(struct trace *trace)
+{
+	__u32 *count = (__u32 *)&trace->state->value;
+
+	return trace->tracer->ids_address && !walk_read(count, 4, trace->tracer->ids_address) &&
+	       *count != trace->tracer->ids;
+}
+
+/* Whether state->pair, key and value, is a fiber-local that holds a context of dd-trace-rb. */
+static __always_inline int trace_is_context(struct trace *trace, __u64 serial)
+{
+	__u64 *head = trace->state->digits;
+
+	return serial > trace->state->at && trace_is_heap(trace, trace->state->pair[1]) &&
+	       !walk_read(head, 16, trace->state->pair[1]) &&
+	       (head[0] & RUBY_T_MASK) == RUBY_T_OBJECT && head[1] == trace->tracer->datadog_class;
+}
+
+static __always_inline void trace_note_context(struct trace *trace)
+{
+	trace->state->found = trace->state->pair[1];
+	trace->state->probe++;
+}
+
+static long trace_context_id_step(__u32 index, void *context)
+{
+	struct trace *trace = context;
+	__u64 *item = trace->state->pair;
+
+	if (index >= (__u32)trace->state->words[0] ||
+	    walk_read(item, 16, trace->state->words[2] + index * trace->layout->id_item__sizeof))
+		return 1;
+	if (trace_is_context(trace, (__u32)item[0]))
+		trace_note_context(trace);
+	return 0;
+}
+
+static long trace_context_st_step(__u32 index, void *context)
+{
+	struct trace *trace = context;
+	__u64 *item = trace->state->pair;
+
+	/* struct st_table_entry: hash, key, record */
+	if (index >= trace->state->words[1] ||
+	    walk_read(item, 16,
+		      trace->state->words[2] + index * trace->layout->st_entry__sizeof + 8))
+		return 1;
+	if (trace_is_context(trace, item[0] >> RUBY_ID_SCOPE_SHIFT))
+		trace_note_context(trace);
+	return 0;
+}
+
+/*
+ * Looks through all fiber-locals for contexts of dd-trace-rb by names that came after `since`. How
+ * many there are; *ret_context is one of them.
+ */
+static __always_inline __u64 trace_contexts(struct trace *trace, __u32 since, __u64 *ret_context)
+{
+	const struct ruby_layout *layout = trace->layout;
+	const __u64 table = trace->state->local_storage;
+	const int is_st = layout->robject__numiv != RUBY_NO_FIELD &&
+			  layout->iv_index_entry__index == RUBY_NO_FIELD;
+
+	trace->state->found = 0;
+	trace->state->probe = 0;
+	trace->state->at = since;
+	if (!table || walk_read(trace->state->words, 24,
+				table + (is_st ? layout->st_table__entries_start : 0)))
+		return 0;
+	if (is_st)
+		walk_loop(TRACE_LOCALS, trace_context_st_step, trace);
+	else
+		walk_loop(TRACE_LOCALS, trace_context_id_step, trace);
+	*ret_context = trace->state->found;
+	return trace->state->probe;
 }
 
 /* ---- objects ---- */
@@ -305,212 +379,6 @@ static __always_inline int trace_is_request(struct trace *trace, __u64 value)
 		return !walk_read(bytes, 3, address) && *bytes == 0x626577; /* "web" */
 	if (length == 5)
 		return !walk_read(bytes, 5, address) && *bytes == 0x79786f7270; /* "proxy" */
-	return 0;
-}
-
-/* ---- collections ---- */
-
-/* An Array's length and the address of its elements. 0, or 1: it is none. */
-static __always_inline int trace_array(struct trace *trace, __u64 value, __u64 *ret_length,
-				       __u64 *ret_elements)
-{
-	const struct ruby_layout *layout = trace->layout;
-	__u64 flags;
-
-	if (trace_head(trace, value, RUBY_T_ARRAY, &flags))
-		return 1;
-	if (flags & RUBY_ARRAY_EMBED) {
-		*ret_length = flags >> TRACE_ARRAY_LENGTH & layout->array_embed_len_mask;
-		*ret_elements = value + layout->rarray__embed;
-	} else {
-		*ret_length = trace_word(trace, layout->rarray__heap_len);
-		*ret_elements = trace_word(trace, layout->rarray__heap_ptr);
-	}
-	return 0;
-}
-
-static long trace_ar_step(__u32 index, void *context)
-{
-	struct trace *trace = context;
-	__u64 *pair = trace->state->pair;
-
-	if (index >= trace->state->words[1])
-		return 1;
-	if (walk_read(pair, 16,
-		      trace->state->words[2] + index * (__u64)trace->layout->ar_pair__sizeof)) {
-		trace_fail(trace, RBPROF_E_TRACE_FAULT);
-		return 1;
-	}
-	if (pair[0] != trace->state->key)
-		return 0;
-	trace->state->probe = pair[1];
-	return 1;
-}
-
-/* The value that a Hash has for this very object; 0: none. Negative: state->trace.error. */
-static __always_inline int trace_hash(struct trace *trace, __u64 value, __u64 key, __u64 *ret_value)
-{
-	const struct ruby_layout *layout = trace->layout;
-	__u64 flags, table;
-
-	*ret_value = 0;
-	if (trace_head(trace, value, RUBY_T_HASH, &flags))
-		return trace_fail(trace, RBPROF_E_TRACE_FAULT);
-	table = layout->rhash__table == RUBY_NO_FIELD ? trace_word(trace, layout->rhash__table_ptr)
-						      : value + layout->rhash__table;
-	trace->state->key = key;
-	trace->state->probe = 0;
-	if (flags & RUBY_HASH_ST) {
-		if (walk_read(trace->state->words, 24, table + layout->st_table__entries_start))
-			return trace_fail(trace, RBPROF_E_TRACE_FAULT);
-		trace->state->at = trace->state->words[0];
-		walk_loop(TRACE_ENTRIES, trace_st_step, trace);
-	} else if (table) {
-		trace->state->words[1] = flags >> TRACE_AR_BOUND & 0xf;
-		trace->state->words[2] = table + layout->ar_table__pairs;
-		walk_loop(8, trace_ar_step, trace);
-	}
-	*ret_value = trace->state->probe;
-	return trace->state->trace.error ? -1 : 0;
-}
-
-/* ---- variables of objects that have no place for them ---- */
-
-static __always_inline __u64 trace_key_hash(__u64 key)
-{
-	/* st.c: st_numhash, do_hash */
-	__u64 hash = (key >> 11 | key << 3) ^ key >> 3;
-
-	return hash == ~0ULL ? 1ULL << 63 : hash;
-}
-
-/* A bin's number, of 1, 2, 4 or 8 bytes. */
-static __always_inline int trace_bin(__u64 address, __u32 shift, __u64 *ret_bin)
-{
-	*ret_bin = 0;
-	switch (shift) {
-	case 0:
-		return walk_read(ret_bin, 1, address);
-	case 1:
-		return walk_read(ret_bin, 2, address);
-	case 2:
-		return walk_read(ret_bin, 4, address);
-	default:
-		return walk_read(ret_bin, 8, address);
-	}
-}
-
-/* words: bins, start, bound, entries; at: the bin; probe: what disturbs its number. */
-static long trace_bin_step(__u32 index, void *context)
-{
-	struct trace *trace = context;
-	const struct ruby_layout *layout = trace->layout;
-	__u64 *entry = trace->state->pair, *bin = &trace->state->value;
-	__u64 mask = trace->state->words[4];
-	__u32 shift = trace->state->bin_shift & 3;
-
-	(void)index;
-	if (trace_bin(trace->state->words[0] + (trace->state->at << shift), shift, bin))
-		goto fault;
-	if (!*bin)
-		return 1;
-	if (*bin > 1) { /* 1: deleted; an entry's number has 2 added */
-		if (walk_read(entry, 24,
-			      trace->state->words[3] + (*bin - 2) * layout->st_entry__sizeof))
-			goto fault;
-		if (entry[1] == trace->state->key && entry[0] != ~0ULL) {
-			trace->state->found = entry[2];
-			return 1;
-		}
-	}
-	/* st.c: secondary_hash() */
-	trace->state->probe >>= 11;
-	trace->state->at =
-		((trace->state->at << 2) + trace->state->at + trace->state->probe + 1) & mask;
-	return 0;
-fault:
-	trace_fail(trace, RBPROF_E_TRACE_FAULT);
-	return 1;
-}
-
-/* The variables of an object in the table of all such objects; 0: it has none. */
-static __always_inline int trace_generic(struct trace *trace, __u64 object, __u64 *ret_variables)
-{
-	const struct ruby_layout *layout = trace->layout;
-	__u64 table, powers;
-
-	*ret_variables = 0;
-	trace->state->value = 0;
-	if (walk_read(&trace->state->value, 8, trace->tracer->generic_ivars) ||
-	    !trace->state->value)
-		return trace_fail(trace, RBPROF_E_TRACE_FAULT);
-	table = trace->state->value;
-	if (walk_read(&trace->state->value, 4, table) ||
-	    walk_read(trace->state->words, 32, table + layout->st_table__bins))
-		return trace_fail(trace, RBPROF_E_TRACE_FAULT);
-	powers = (__u32)trace->state->value;
-	trace->state->key = object;
-	trace->state->probe = 0;
-	if (!trace->state->words[0]) { /* few: without bins */
-		trace->state->at = trace->state->words[1];
-		trace->state->words[1] = trace->state->words[2];
-		trace->state->words[2] = trace->state->words[3];
-		walk_loop(TRACE_ENTRIES, trace_st_step, trace);
-		*ret_variables = trace->state->probe;
-		return trace->state->trace.error ? -1 : 0;
-	}
-	trace->state->found = 0;
-	trace->state->bin_shift = powers >> (8 * (layout->st_table__size_ind & 3)) & 3;
-	trace->state->words[4] =
-		(1ULL << (powers >> (8 * (layout->st_table__bin_power & 3)) & 63)) - 1;
-	trace->state->probe = trace_key_hash(object);
-	trace->state->at = trace->state->probe & trace->state->words[4];
-	walk_loop(TRACE_BINS, trace_bin_step, trace);
-	*ret_variables = trace->state->found;
-	return trace->state->trace.error ? -1 : 0;
-}
-
-/* A variable of a T_DATA object; 0: it has none. */
-static __always_inline int trace_variable(struct trace *trace, __u64 self, enum rbprof_ivar ivar,
-					  __u64 *ret_value)
-{
-	const struct ruby_layout *layout = trace->layout;
-	struct trace_state *state = trace->state;
-	struct rbprof_ivars_key *key = &state->kind;
-	struct trace_object object;
-	__u64 variables, flags;
-
-	*ret_value = 0;
-	if (!trace_is_heap(trace, self))
-		return 0; /* nobody asked for it as an object */
-	if (walk_read(state->words, sizeof(state->words), self))
-		return trace_fail(trace, RBPROF_E_TRACE_FAULT);
-	flags = trace_word(trace, layout->rbasic__flags);
-	if ((flags & RUBY_T_MASK) != RUBY_T_DATA)
-		return trace_fail(trace, RBPROF_E_TRACE_FAULT);
-	if (!(flags & RUBY_FL_EXIVAR))
-		return 0;
-	/* Up to 3.1 the class has the numbers, as for few variables of an ordinary object. */
-	key->serial = state->serial;
-	key->table = trace_table(trace, flags | 1ULL << (layout->robject_embed_bit & 31));
-	object.ivars = trace_ivars(key);
-	if (!object.ivars)
-		return trace_ask(trace, self, key->table);
-	if (object.ivars->is_complex)
-		return trace_fail(trace, RBPROF_E_TRACE_COMPLEX);
-	state->object = self;
-	state->object_table = key->table;
-	if (trace_generic(trace, self, &variables))
-		return -1;
-	if (!variables)
-		return 0;
-	if (walk_read(&state->object_room, 4, variables + layout->gen_ivtbl__numiv))
-		return trace_fail(trace, RBPROF_E_TRACE_FAULT);
-	state->object_values = variables + layout->gen_ivtbl__ivptr;
-	if (trace_ivar(trace, &object, ivar, ret_value))
-		return -1;
-	if (*ret_value == layout->qnil)
-		*ret_value = 0;
 	return 0;
 }
 

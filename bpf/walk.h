@@ -5,6 +5,7 @@
  * Compiled for BPF and natively alike. Whoever includes this defines
  *	walk_read(into, size, address)		0 or negative
  *	walk_loop(count, step, walk)		calls step(index, walk) until it returns 1
+ *	walk_wants_receiver(process, serial)	whether it matters on what the method was called
  *
  * Control frames are an array: the innermost at ec.cfp, the root-most at the end of the VM
  * stack, behind it one slot that is never a frame. (vm_core.h: rb_execution_context_t,
@@ -32,9 +33,12 @@ struct walk_state {
 	__u32 count;	  /* frames put out */
 	__u32 inner;	  /* control frames before the omitted ones */
 	__u32 omitted;
-	__u32 root_at; /* count when the omitted frames were passed */
-	__u32 error;   /* enum rbprof_error: why the walk ended early, or what is missing */
-	__u32 unowned; /* frames without a method */
+	__u32 root_at;	      /* count when the omitted frames were passed */
+	__u32 error;	      /* enum rbprof_error: why the walk ended early, or what is missing */
+	__u32 unowned;	      /* frames without a method */
+	__u32 generation;     /* how many methods there are whose receivers matter; 0: none */
+	__u32 receiver_count; /* that were met; the last ones are kept */
+	struct rbprof_receiver receivers[RBPROF_RECEIVERS];
 };
 
 /*
@@ -49,6 +53,8 @@ struct walk_methods {
 		__u64 serial;
 		__u64 process; /* serial of the process image */
 		__u64 epoch;
+		__u32 generation;     /* when the next was found out; 0: it was not */
+		__u32 wants_receiver; /* see walk_wants_receiver() */
 	} slots[WALK_METHODS];
 };
 
@@ -57,6 +63,9 @@ struct walk {
 	struct rbprof_frame *frames; /* room for max_frames */
 	struct walk_state *state;
 	struct walk_methods *methods; /* NULL: none are remembered */
+#ifndef __bpf__
+	uint64_t *receivers; /* those of all frames, by index; NULL: they are not asked for */
+#endif
 };
 
 /* A word of the structure that lies in walk->state->words, by its offset in the structure. */
@@ -84,6 +93,11 @@ struct walk_method {
 	__u64 serial; /* of its definition */
 };
 
+static __always_inline __u32 walk_slot(__u64 entry)
+{
+	return ((entry >> 3) ^ (entry >> 12)) & (WALK_METHODS - 1);
+}
+
 /*
  * The method entry that me_cref leads to: itself, or what the special variables of the frame
  * keep in its place. Negative if unreadable.
@@ -101,7 +115,7 @@ static __always_inline int walk_me_cref(const struct ruby_layout *layout, struct
 	for (i = 0; i < 2; i++) {
 		if (!me_cref || (me_cref & 7))
 			return 0;
-		slot = ((me_cref >> 3) ^ (me_cref >> 12)) & (WALK_METHODS - 1);
+		slot = walk_slot(me_cref);
 		if (methods && methods->slots[slot].entry == me_cref &&
 		    methods->slots[slot].epoch == state->epoch &&
 		    methods->slots[slot].process == state->process &&
@@ -127,6 +141,7 @@ static __always_inline int walk_me_cref(const struct ruby_layout *layout, struct
 				methods->slots[slot].serial = method->serial;
 				methods->slots[slot].process = state->process;
 				methods->slots[slot].epoch = state->epoch;
+				methods->slots[slot].generation = 0;
 			}
 			return 0;
 		}
@@ -201,6 +216,56 @@ unreadable:
 	method->serial = 0;
 }
 
+/* Whether the receiver of a method matters; asked once a method, epoch and generation. */
+static __always_inline int walk_is_wanted(struct walk *walk, const struct walk_method *method)
+{
+	const __u64 entry = method->entry;
+	const __u32 slot = walk_slot(entry), generation = walk->state->generation;
+	int wanted;
+
+	if (!walk->methods || walk->methods->slots[slot].entry != entry)
+		return walk_wants_receiver(walk->state->process, method->serial);
+	if (walk->methods->slots[slot].generation == generation)
+		return walk->methods->slots[slot].wants_receiver;
+	wanted = walk_wants_receiver(walk->state->process, method->serial);
+	walk->methods->slots[slot].generation = generation;
+	walk->methods->slots[slot].wants_receiver = wanted;
+	return wanted;
+}
+
+/*
+ * Notes the class of the frame's receiver, if that matters. It is part of what the stack is: with
+ * another class it is another one.
+ */
+static __always_inline void walk_receiver(struct walk *walk, __u64 frame_flags, __u32 at,
+					  const struct walk_method *method)
+{
+	const __u64 self = walk_word(walk, walk->layout->cfp__self);
+	struct walk_state *state = walk->state;
+	__u32 place = state->receiver_count & (RBPROF_RECEIVERS - 1);
+	__u64 *klass = &state->receivers[place].klass;
+
+#ifndef __bpf__
+	if (walk->receivers)
+		walk->receivers[at] = self;
+#endif
+	if (!state->generation || !method->serial ||
+	    !((frame_flags & RUBY_FRAME_MAGIC_MASK) == RUBY_FRAME_MAGIC_METHOD ||
+	      frame_flags & RUBY_FRAME_FLAG_BMETHOD) ||
+	    !walk_is_wanted(walk, method))
+		return;
+	*klass = 0;
+	if (!(self & 7) && self > 0x100 &&
+	    walk_read(klass, sizeof(*klass), self + walk->layout->rbasic__klass))
+		*klass = 0;
+	state->receivers[place].frame = at;
+	state->receivers[place].reserved = 0;
+	state->receiver_count++;
+	/* A class may be freed: the stack's names have to be proved again, and soon. */
+	state->unowned += 2;
+	walk_hash(walk, *klass);
+}
+
 /* Puts out the frame at walk->state->cfp, if it is one with a name. 0, or 1 to stop. */
 static __always_inline int walk_frame(struct walk *walk)
 {
@@ -245,6 +310,7 @@ static __always_inline int walk_frame(struct walk *walk)
 	walk_hash(walk, method.entry);
 	walk_hash(walk, method.serial);
 	walk->state->unowned += !method.serial;
+	walk_receiver(walk, env[2], at, &method);
 	walk->state->count = at + 1;
 	return 0;
 }
@@ -278,6 +344,7 @@ static __always_inline void walk_stack(struct walk *walk, __u64 cfp, __u64 vm_st
 	walk->state->inner = 0;
 	walk->state->error = RBPROF_OK;
 	walk->state->unowned = 0;
+	walk->state->receiver_count = 0;
 	if (!size || vm_stack_words > (1ULL << 32) || (cfp & 7) || cfp < vm_stack ||
 	    cfp + size > end) {
 		walk->state->error = RBPROF_E_STACK_BOUNDS;

@@ -21,6 +21,8 @@
 #define RBPROF_MAX_RUNTIMES	64
 #define RBPROF_MAX_KNOWN_STACKS 65536
 #define RBPROF_MAX_IVARS	16384
+#define RBPROF_MAX_RECEIVERS	4096
+#define RBPROF_RECEIVERS	4 /* of one sample: those of the outermost frames, a power of two */
 #define RBPROF_ENV_DEPTH	24 /* nested environments followed to find a method entry */
 /* A reader that was woken is not woken again so soon: what it sees is much the same. */
 #define RBPROF_WAKE_PAUSE_NS 4000000
@@ -69,6 +71,11 @@ struct rbprof_tracer {
 	/* For variables of the Fiber or the thread: address of generic_iv_tbl_ (variable.c). */
 	__u64 generic_ivars;
 	__u64 current_span; /* VALUE of OpenTelemetry's CURRENT_SPAN_KEY, 0: not known */
+	/* Of the count of ids that the VM gave out (rb_symbols_t.last_id), and what it was when all
+	   fiber-locals were last looked through. */
+	__u64 ids_address;
+	__u32 ids;
+	__u32 has_older; /* there were other tracers before: fibers may work for these */
 };
 
 /* Instance variables by which labels of traces are found. */
@@ -117,8 +124,14 @@ struct rbprof_process {
 	__u32 runtime;		/* index into "runtimes" */
 	__u32 ec_source;
 	__u32 flags;
-	__u32 reserved;
+	__u32 receivers; /* how many methods were put into "receivers"; 0: none */
 	struct rbprof_tracer tracer;
+};
+
+/* Map "receivers": methods of which it matters on what object they were called. */
+struct rbprof_receiver_key {
+	__u64 serial;	     /* of the process image */
+	__u64 method_serial; /* as in struct rbprof_frame */
 };
 
 /* Of one build: entries from 0 on, exits from RBPROF_GC_EXITS on. Cookies of the probes. */
@@ -229,6 +242,13 @@ struct rbprof_frame {
 	 * (vm_method.c: rb_method_definition_create), so it tells for ever which method this was.
 	 */
 	__u64 method_serial;
+};
+
+/* The object that a frame's method was called on, where that matters. */
+struct rbprof_receiver {
+	__u64 klass; /* its class or singleton class: VALUE; 0: it is no object of the heap */
+	__u32 frame; /* index of the frame */
+	__u32 reserved;
 };
 
 #define RBPROF_METHOD_UNREADABLE 1 /* never an address: objects are 8-aligned */
@@ -344,6 +364,9 @@ struct rbprof_sample {
 	__u64 gc_untold_ns; /* SAMPLE: CPU of steps of the process that no event told yet */
 	struct rbprof_wait wait;
 	struct rbprof_trace trace;
+	__u32 receiver_count; /* of frames whose methods are in "receivers", in no order */
+	__u32 reserved;
+	struct rbprof_receiver receivers[RBPROF_RECEIVERS];
 	/* frame_count frames follow, leaf first, unless the stack is known */
 };
 
@@ -400,18 +423,18 @@ struct rbprof_unknown {
 	__u64 table;  /* as in struct rbprof_ivars_key; 0: it is not an object as expected */
 };
 
-_Static_assert(sizeof(struct rbprof_tracer) == 48, "abi");
+_Static_assert(sizeof(struct rbprof_tracer) == 64, "abi");
 _Static_assert(sizeof(struct rbprof_ivars) == 24, "abi");
 _Static_assert(sizeof(struct rbprof_trace) == 40, "abi");
 _Static_assert(sizeof(struct rbprof_endpoint) == 56 + RBPROF_ENDPOINT_BYTES, "abi");
-_Static_assert(sizeof(struct rbprof_process) == 104, "abi");
+_Static_assert(sizeof(struct rbprof_process) == 120, "abi");
 _Static_assert(sizeof(struct rbprof_cpu) == 64, "abi");
 _Static_assert(sizeof(struct rbprof_event) == 32, "abi");
 _Static_assert(sizeof(struct rbprof_frame) == 32, "abi");
 _Static_assert(sizeof(struct rbprof_gc_state) == 16, "abi");
 _Static_assert(sizeof(struct rbprof_wait) == 48, "abi");
 _Static_assert(sizeof(struct rbprof_gc_sums) == 80 + 4 * RBPROF_GC_SITES, "abi");
-_Static_assert(sizeof(struct rbprof_sample) == 248, "abi");
+_Static_assert(sizeof(struct rbprof_sample) == 256 + 16 * RBPROF_RECEIVERS, "abi");
 _Static_assert(offsetof(struct rbprof_sample, stack_hash) == 56, "abi");
 _Static_assert(offsetof(struct rbprof_sample, gc) == 64, "abi");
 _Static_assert(offsetof(struct rbprof_sample, ec) == 80, "abi");

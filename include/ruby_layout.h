@@ -113,6 +113,7 @@ struct ruby_layout {
  * ruby/internal/value_type.h: enum ruby_value_type; ruby/internal/fl_type.h.
  */
 #define RUBY_FRAME_MAGIC_MASK	0x7fff0001
+#define RUBY_FRAME_MAGIC_METHOD 0x11110001
 #define RUBY_FRAME_MAGIC_CFUNC	0x55550001
 #define RUBY_FRAME_MAGIC_IFUNC	0x66660001
 #define RUBY_FRAME_FLAG_BMETHOD 0x0040

@@ -10,6 +10,7 @@
 #include "core/log.h"
 #include "core/options.h"
 #include "core/privilege.h"
+#include "core/process_tracer.h"
 #include "discover/container.h"
 #include "discover/ruby_process.h"
 
@@ -55,6 +56,7 @@ static json_t *process_json(const struct ruby_process *process, int proof)
 		json_object_set_new(object, "service", json_string(container.service));
 	if (process->error)
 		json_object_set_new(object, "reason", json_string(reason));
+	process_tracer__describe_process(object, process, proof);
 	if (runtime) {
 		json_object_set_new(object, "build_id", json_string(runtime->build_id));
 		json_object_set_new(object, "layout", json_string(runtime->layout_version));
@@ -91,8 +93,8 @@ static void print_text(const json_t *processes)
 	const json_t *process;
 	size_t index;
 
-	printf("%7s  %-16s %-8s %-22s %-34s %-14s %s\n", "PID", "COMM", "RUBY", "BUILD", "READ BY",
-	       "CONTAINER", "STATUS");
+	printf("%7s  %-16s %-8s %-22s %-34s %-14s %-24s %s\n", "PID", "COMM", "RUBY", "BUILD",
+	       "READ BY", "CONTAINER", "TRACER", "STATUS");
 	json_array_foreach (processes, index, process) {
 		const json_t *build = json_object_get(process, "build"), *part;
 		const json_t *tier = json_object_get(process, "tier");
@@ -104,10 +106,10 @@ static void print_text(const json_t *processes)
 						   i ? "," : "", json_string_value(part));
 		snprintf(tiers, sizeof(tiers), "ec %s, vm %s, gc %s", text_of(tier, "ec"),
 			 text_of(tier, "vm"), text_of(tier, "gc"));
-		printf("%7lld  %-16s %-8s %-22s %-34s %-14.12s %s\n",
+		printf("%7lld  %-16s %-8s %-22s %-34s %-14.12s %-24s %s\n",
 		       json_integer_value(json_object_get(process, "pid")),
 		       text_of(process, "comm"), text_of(process, "ruby"), builds, tiers,
-		       text_of(process, "container_id"),
+		       text_of(process, "container_id"), text_of(process, "tracer"),
 		       json_is_true(json_object_get(process, "ok")) ? text_of(process, "proof")
 								    : text_of(process, "reason"));
 	}

@@ -8,7 +8,9 @@
 #include "rbprof_abi.h"
 #define walk_read(into, size, address) bpf_probe_read_user(into, size, (void *)(address))
 #define walk_loop(count, step, walk)   bpf_loop(count, step, walk, 0)
+#include "bpf/ivars.h"
 #include "bpf/walk.h"
+#include "bpf/trace.h"
 #include "bpf/maps.h"
 #include "bpf/clock.h"
 #include "tests/bpf/gc_probe.h"

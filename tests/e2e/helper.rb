@@ -313,6 +313,12 @@ class E2E < Minitest::Test
 
   def teardown = Children.end_all
 
+  # The beginning of a command that runs that Ruby with its gems.
+  def ruby_with_gems(version)
+    Rubies.gems(version) || skip("no gems for ruby #{version}: tests/gems #{version}")
+    Rubies.with_gems(version)
+  end
+
   def ms(ns) = format("%.3f ms", ns / 1e6)
 
   # CPU of a thread or process: 0.5 % or 1 ms, whichever is larger. With a tail: its clock was
@@ -443,14 +449,6 @@ class E2E < Minitest::Test
   end
 end
 
-# Frameworks that tests/frameworks has installed for the Ruby that runs this.
-module Gems
-  def self.path
-    @path ||= [IO.popen([File.join(ROOT, "tests/frameworks"), "--path"], err: File::NULL, &:read).chomp]
-    @path.first unless @path.first.empty?
-  end
-end
-
 # Other Rubies than the one that runs this, in root folders that tests/rubies has made.
 module Rubies
   SCRIPT = File.join(ROOT, "tests/rubies")
@@ -467,7 +465,7 @@ module Rubies
     # it is the only child.
     def command(version, *options) = [SCRIPT, "--run", version, "--bind", SCRATCH, *options, "--", "ruby"]
 
-    # GEM_HOME of the gems that tests/gems has installed for that Ruby, or nil.
+    # GEM_HOME of the gems that tests/gems has installed for that Ruby, or of its frameworks, or nil.
     def gems(version)
       @gems ||= {}
       @gems[version] ||= [IO.popen([File.join(ROOT, "tests/gems"), "--path", version], err: File::NULL, &:read).chomp]

@@ -11,12 +11,11 @@ class TestTrace < E2E
   SECONDS = 2
   # name => Ruby and version of the gem
   RUNS = { "3.1" => %w[3.1 2.47.0], "2.7" => %w[2.7 2.47.0], "3.3" => %w[3.3 2.47.0], "3.4" => %w[3.4 2.47.0],
-           "old gem" => %w[3.1 2.10.0] }.freeze
+           "old gem" => %w[3.1 2.10.0], "old on 3.4" => %w[3.4 2.10.0] }.freeze
 
   once(:seen) do |run|
     version, gem = RUNS.fetch(run)
-    Rubies.gems(version) || skip("no gems for ruby #{version}: tests/gems #{version}")
-    program = Program.new("trace_datadog.rb", SECONDS, ruby: Rubies.with_gems(version), env: { "GEM_VERSION" => gem })
+    program = Program.new("trace_datadog.rb", SECONDS, ruby: ruby_with_gems(version), env: { "GEM_VERSION" => gem })
     dump = JSON.parse(Profiler.run("dump", "-p", program.pid, "--json").out)["processes"].first
     profiler = Profiler.start("-p", program.pid, "-F", HZ, "--stats=json")
     program.run
@@ -45,8 +44,7 @@ class TestTrace < E2E
   # A fork has what its parent had: its spans are known from its first instant on.
   def test_children_have_labels_and_each_root_span_its_endpoint
     version = Rubies.gems("3.3") ? "3.3" : "3.1"
-    Rubies.gems(version) || skip("no gems for ruby #{version}: tests/gems #{version}")
-    program = Program.new("trace_forks.rb", 6, 600, ruby: Rubies.with_gems(version))
+    program = Program.new("trace_forks.rb", 6, 600, ruby: ruby_with_gems(version))
     profiler = Profiler.start("-p", program.pid, "-F", HZ, "--stats=json")
     program.run
     profiler.stop
@@ -72,8 +70,7 @@ class TestTrace < E2E
 
   %w[2.7 3.1 3.3 3.4].each do |version|
     define_method("test_context_among_the_threads_variables_of_#{version.tr(".", "_")}") do
-      Rubies.gems(version) || skip("no gems for ruby #{version}: tests/gems #{version}")
-      program = Program.new("trace_variable.rb", ruby: Rubies.with_gems(version))
+      program = Program.new("trace_variable.rb", ruby: ruby_with_gems(version))
       profiler = Profiler.start("-p", program.pid, "-F", HZ, "--stats=json")
       program.run
       profiler.stop
@@ -90,9 +87,8 @@ class TestTrace < E2E
 
   # What was asked not to be there is not.
   def test_switches_leave_labels_out
-    Rubies.gems("3.1") || skip("no gems for ruby 3.1: tests/gems 3.1")
     { "--no-trace" => [], "--no-endpoint" => ["local root span id", "span id"] }.each do |switch, left|
-      program = Program.new("trace_datadog.rb", 0.5, ruby: Rubies.with_gems("3.1"), env: { "GEM_VERSION" => "2.47.0" })
+      program = Program.new("trace_datadog.rb", 0.5, ruby: ruby_with_gems("3.1"), env: { "GEM_VERSION" => "2.47.0" })
       profiler = Profiler.start("-p", program.pid, "-F", HZ, switch)
       program.run
       profiler.stop

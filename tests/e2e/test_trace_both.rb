@@ -9,8 +9,7 @@ class TestTraceBoth < E2E
   RUBIES = %w[2.7 3.1 3.3 3.4].freeze
 
   once(:seen) do |version|
-    Rubies.gems(version) || skip("no gems for ruby #{version}: tests/gems #{version}")
-    program = Program.new("trace_both.rb", ruby: Rubies.with_gems(version))
+    program = Program.new("trace_both.rb", ruby: ruby_with_gems(version))
     profiler = Profiler.start("-p", program.pid, "-F", HZ, "--stats=json")
     program.run
     profiler.stop

@@ -15,8 +15,7 @@ class TestTraceOtel < E2E
 
   once(:seen) do |run|
     version, api = RUNS.fetch(run)
-    Rubies.gems(version) || skip("no gems for ruby #{version}: tests/gems #{version}")
-    program = Program.new("trace_otel.rb", SECONDS, ruby: Rubies.with_gems(version), env: { "API_VERSION" => api })
+    program = Program.new("trace_otel.rb", SECONDS, ruby: ruby_with_gems(version), env: { "API_VERSION" => api })
     profiler = Profiler.start("-p", program.pid, "-F", HZ, "--stats=json")
     program.run
     profiler.stop

@@ -9,8 +9,7 @@ class TestTraceWeb < E2E
   REQUESTS = 900
 
   once(:seen) do |tracer|
-    Rubies.gems("3.1") || skip("no gems for ruby 3.1: tests/gems 3.1")
-    program = Program.new("trace_web.rb", tracer, ruby: Rubies.with_gems("3.1"))
+    program = Program.new("trace_web.rb", tracer, ruby: ruby_with_gems("3.1"))
     port = program.truth.fetch("port")
     load_pages(port, 60) # all that is loaded at the first request is
     profiler = Profiler.start("-p", program.pid, "-F", HZ, "--stats=json")

@@ -129,6 +129,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	tracer__find(&source, &tracer);
 	tracer__shapes(&source, &known, keep_nothing, NULL);
 	memcpy(&tracer, data + 8, 24);
+	/* Contexts of other tracers, and names that came since. */
+	tracer.ids = data[3];
+	tracer.has_older = data[4] & 1;
 	tracer.generic_ivars = data[1] & 1 ? GENERIC : 0;
 	tracer.current_span = 0x20000 + (data[2] * 8U);
 	made_up.reads = 0;

@@ -6,13 +6,17 @@
 #include <stddef.h>
 #include <cmocka.h>
 
+#include <stdio.h>
 #include <string.h>
 
 #include "user/core/frame_endpoint.h"
 
 #define MAX 12
 
-/* Leaf first; a name that begins with '?' is of a class that has subclasses. */
+/*
+ * Leaf first; a name that begins with '?' is of a class that has subclasses. What follows a '|' is
+ * the class of the object that it was called on.
+ */
 struct example {
 	const char *names[MAX];
 	uint32_t root_frames;
@@ -23,8 +27,19 @@ static const char *name_of(void *context, uint32_t frame)
 {
 	const struct example *example = context;
 	const char *name = example->names[frame];
+	static char text[MAX][2048];
 
-	return name + (name[0] == '?');
+	snprintf(text[frame], sizeof(text[frame]), "%s", name + (name[0] == '?'));
+	text[frame][strcspn(text[frame], "|")] = '\0';
+	return text[frame];
+}
+
+static const char *receiver_of(void *context, uint32_t frame)
+{
+	const struct example *example = context;
+	const char *klass = strchr(example->names[frame], '|');
+
+	return klass ? klass + 1 : NULL;
 }
 
 static bool is_certain(void *context, uint32_t frame)
@@ -38,19 +53,24 @@ static void check(const struct example *example)
 {
 	struct frame_endpoint_stack stack = {
 		.name = name_of,
+		.receiver = receiver_of,
 		.is_certain = is_certain,
 		.context = (void *)example,
 		.root_frames = example->root_frames,
 	};
 	char text[256];
-	uint32_t frame;
+	struct frame_endpoint_frames frames;
 
 	while (stack.count < MAX && example->names[stack.count])
 		stack.count++;
-	frame_endpoint__text(&stack, text, sizeof(text), &frame);
+	frame_endpoint__text(&stack, text, sizeof(text), &frames);
 	assert_string_equal(text, example->endpoint);
-	if (frame != FRAME_ENDPOINT_NONE)
-		assert_true(frame < stack.count);
+	if (frames.certain != FRAME_ENDPOINT_NONE)
+		assert_true(frames.certain < stack.count && text[0]);
+	/* What there is no endpoint for though a class would give one. */
+	if (frames.open != FRAME_ENDPOINT_NONE)
+		assert_true(frames.open < stack.count && !text[0] &&
+			    example->names[frames.open][0] == '?');
 }
 
 static void check_all(const struct example *examples, size_t count)
@@ -100,6 +120,27 @@ static void test_inherited(void **state)
 		0,
 		"UsersController#show" },
 	      { { "UsersController#helper", "?Tracing#show", SEND, PROCESS }, 0, "" });
+}
+
+static void test_receivers(void **state)
+{
+	(void)state;
+	CHECK({ { "?ApplicationController#show|UsersController", SEND, PROCESS },
+		0,
+		"UsersController#show" },
+	      { { "Mixed#show|UsersController", PROCESS }, 0, "UsersController#show" },
+	      { { "UsersController#show", "?Tracing#show|AdminController", SEND, PROCESS },
+		0,
+		"AdminController#show" },
+	      { { "?ParentJob#perform|ChildJob", "Sidekiq::Processor#execute_job" },
+		0,
+		"ChildJob" },
+	      { { "?ParentJob#perform|Sidekiq::Thing", "Sidekiq::Processor#execute_job" }, 0, "" },
+	      /* What the outermost one calls is not known: what is inside of it is part of that. */
+	      { { "HardJob#perform", "Sidekiq::Processor#execute_job",
+		  "?ApplicationController#show", SEND, PROCESS },
+		0,
+		"" });
 }
 
 static void test_jobs(void **state)
@@ -177,10 +218,10 @@ static void test_long(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_actions), cmocka_unit_test(test_inherited),
-		cmocka_unit_test(test_jobs),	cmocka_unit_test(test_outermost),
-		cmocka_unit_test(test_routes),	cmocka_unit_test(test_omitted),
-		cmocka_unit_test(test_long),
+		cmocka_unit_test(test_actions),	  cmocka_unit_test(test_inherited),
+		cmocka_unit_test(test_receivers), cmocka_unit_test(test_jobs),
+		cmocka_unit_test(test_outermost), cmocka_unit_test(test_routes),
+		cmocka_unit_test(test_omitted),	  cmocka_unit_test(test_long),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

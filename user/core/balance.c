@@ -131,7 +131,7 @@ json_t *session__stats(struct session *session)
 json_t *session__state(struct session *session)
 {
 	json_t *state = session__stats(session), *processes, *runtimes = json_array();
-	const struct tracked_process *process;
+	struct tracked_process *process;
 	size_t i = 0, count;
 
 	if (!state)
@@ -151,6 +151,7 @@ json_t *session__state(struct session *session)
 				    integer(ruby_process__vm_ptr(&process->found)));
 		json_object_set_new(object, "symbols_address",
 				    integer(ruby_process__symbols(&process->found)));
+		session__describe_tracer(session, process, object);
 	}
 	count = runtimes__count(session->runtimes);
 	for (i = 0; i < count; i++) {

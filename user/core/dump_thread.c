@@ -89,14 +89,24 @@ static int name_frames(const struct dump_source *source, const struct reading *r
 	const struct stack *stack = &reading->copy.stack;
 	struct profile *profile = source->dump->profile;
 	uint32_t *frames = calloc((size_t)stack->count + 2, sizeof(*frames)), at;
+	struct frame_endpoint_frames hangs_on;
 	uint32_t count = stack->count;
 
 	if (!frames)
 		return -ENOMEM;
 	*ret_named = names__frames(source->names, stack->frames, count, &reading->gc, frames, NULL);
-	thread->frame_endpoint =
-		frame_endpoint__find(source->names, profile, stack->frames, frames, count,
-				     stack->omitted ? stack->root_frames : 0, &at);
+	thread->frame_endpoint = frame_endpoint__find(
+		&(struct frame_endpoint_sample){
+			.names = source->names,
+			.profile = profile,
+			.raw = stack->frames,
+			.frames = frames,
+			.count = count,
+			.root_frames = stack->omitted ? stack->root_frames : 0,
+			.gc = &reading->gc,
+			.objects = stack->receivers,
+		},
+		&hangs_on);
 	if (stack->omitted) {
 		at = count - stack->root_frames;
 		memmove(frames + at + 1, frames + at, stack->root_frames * sizeof(*frames));

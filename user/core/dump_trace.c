@@ -7,45 +7,22 @@
 #include "../ruby/names.h"
 #include "../ruby/trace_read.h"
 #include "../util/utf8.h"
+#include "process_tracer.h"
 
 struct dump_trace {
-	struct tracer_source source;
-	struct symbols *symbols;
+	struct process_tracer process;
 	struct rbprof_tracer tracer;
 	struct trace_kinds kinds;
-	uint64_t ivar_ids[RBPROF_IVAR_COUNT], current_span_at;
 };
 
 struct dump_trace *dump_trace__open(const struct dump_source *source)
 {
-	const struct ruby_process *process = &source->dump->process;
-	struct dump_trace *trace = NULL;
-	size_t i;
+	struct dump_trace *trace = calloc(1, sizeof(*trace));
 
-	if (tracer__supported(source->layout))
-		trace = calloc(1, sizeof(*trace));
-	if (!trace)
-		return NULL;
-	if (symbols__new(source->memory, source->layout, ruby_process__symbols(process),
-			 &trace->symbols)) {
-		free(trace);
-		return NULL;
-	}
-	trace->source = (struct tracer_source){
-		.memory = source->memory,
-		.layout = source->layout,
-		.symbols = trace->symbols,
-		.vm_ptr_address = ruby_process__vm_ptr(process),
-		.symbols_address = ruby_process__symbols(process),
-		.shapes_address = ruby_process__shapes(process),
-		.ivar_ids = trace->ivar_ids,
-		.current_span_at = &trace->current_span_at,
-	};
-	for (i = 0; i < TRACER_GENERIC_MAX; i++)
-		trace->source.generic_ivars[i] = ruby_process__generic_ivars(process, i);
-	if (!tracer__find(&trace->source, &trace->tracer) &&
-	    (trace->tracer.datadog_key || trace->tracer.datadog_symbol || trace->tracer.otel_key ||
-	     trace->tracer.generic_ivars))
+	if (trace &&
+	    !process_tracer__open(&trace->process, &source->dump->process, source->memory) &&
+	    !tracer__find(&trace->process.source, &trace->tracer) &&
+	    process_tracer__any(&trace->tracer))
 		return trace;
 	dump_trace__close(trace);
 	return NULL;
@@ -56,7 +33,7 @@ void dump_trace__close(struct dump_trace *trace)
 	if (!trace)
 		return;
 	trace_kinds__free(&trace->kinds);
-	symbols__free(trace->symbols);
+	process_tracer__close(&trace->process);
 	free(trace);
 }
 
@@ -69,7 +46,7 @@ void dump_trace__read(const struct dump_source *source, const struct dump_thread
 	memset(ret_reading, 0, sizeof(*ret_reading));
 	if (trace && thread->ruby.address &&
 	    !memory__read_u64(source->memory, thread->ruby.address + source->layout->th__ec, &ec))
-		trace_read__fiber(&trace->source, &trace->tracer, ec, true, &trace->kinds,
+		trace_read__fiber(&trace->process.source, &trace->tracer, ec, true, &trace->kinds,
 				  ret_reading);
 }
 
@@ -85,7 +62,7 @@ void dump_trace__keep(const struct dump_source *source, const struct trace_readi
 		return;
 	thread->trace = after->trace;
 	if (after->trace.kind == RBPROF_TRACE_OTEL &&
-	    !tracer__is_symbol(&source->trace->source, after->kind, "server"))
+	    !tracer__is_symbol(&source->trace->process.source, after->kind, "server"))
 		return;
 	if (!after->length || after->length != before->length ||
 	    memcmp(before->text, after->text, after->length))

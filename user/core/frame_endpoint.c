@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "frame_endpoint.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "../util/utf8.h"
@@ -118,11 +119,35 @@ static bool take_route(const char *name, char *text, size_t size)
 	return true;
 }
 
+/* The class of an action's or a job's object, and the action. False: the class is a framework's. */
+static bool take_receiver(const char *klass, const char *method, enum caller caller, char *text,
+			  size_t size)
+{
+	char name[2 * UTF8_LIMIT_NAME];
+
+	if (BEGINS_WITH_ANY(klass, frameworks))
+		return false;
+	if (caller == CALLER_JOB)
+		snprintf(name, sizeof(name), "%s", klass);
+	else
+		snprintf(name, sizeof(name), "%s#%s", klass, method);
+	take(text, size, name, strlen(name));
+	return true;
+}
+
+/* Whether the name is that of what a framework's frame called: an action, a job. */
+static bool is_application(const char *name, const char *method, enum caller caller)
+{
+	return method && !BEGINS_WITH_ANY(name, frameworks) &&
+	       (caller != CALLER_JOB || !strcmp(method, "perform"));
+}
+
 /* What the framework's frame called. False: that is not the application, or not known. */
 static bool take_callee(const struct frame_endpoint_stack *stack, enum caller caller, uint32_t from,
-			uint32_t gap, char *text, size_t size, uint32_t *ret_frame)
+			uint32_t gap, char *text, size_t size,
+			struct frame_endpoint_frames *ret_frames)
 {
-	const char *method = NULL, *own;
+	const char *method = NULL, *own, *klass;
 	uint32_t frame, passed;
 
 	for (frame = from, passed = 0; frame && frame != gap && passed < MAX_PASSED; passed++) {
@@ -133,16 +158,19 @@ static bool take_callee(const struct frame_endpoint_stack *stack, enum caller ca
 		if (caller == CALLER_ROUTE)
 			return take_route(name, text, size);
 		own = method_of(name);
-		if (!own || BEGINS_WITH_ANY(name, frameworks) ||
-		    (caller == CALLER_JOB && strcmp(own, "perform")) ||
-		    (method && strcmp(own, method)))
+		if (!is_application(name, own, caller) || (method && strcmp(own, method)))
 			return false;
+		klass = stack->receiver(stack->context, frame);
+		if (klass)
+			return take_receiver(klass, own, caller, text, size);
 		if (stack->is_certain(stack->context, frame)) {
-			*ret_frame = frame;
+			ret_frames->certain = frame;
 			take(text, size, name,
 			     caller == CALLER_JOB ? (size_t)(own - 1 - name) : strlen(name));
 			return true;
 		}
+		if (ret_frames->open == FRAME_ENDPOINT_NONE)
+			ret_frames->open = frame;
 		/* A module that was put before the class passes on to the class's own method. */
 		method = own;
 	}
@@ -150,7 +178,7 @@ static bool take_callee(const struct frame_endpoint_stack *stack, enum caller ca
 }
 
 void frame_endpoint__text(const struct frame_endpoint_stack *stack, char *text, size_t size,
-			  uint32_t *ret_frame)
+			  struct frame_endpoint_frames *ret_frames)
 {
 	/* The first of the root-most frames did not call the one before it. */
 	const uint32_t gap = stack->root_frames ? stack->count - stack->root_frames : 0;
@@ -158,7 +186,7 @@ void frame_endpoint__text(const struct frame_endpoint_stack *stack, char *text, 
 	uint32_t frame;
 
 	text[0] = '\0';
-	*ret_frame = FRAME_ENDPOINT_NONE;
+	ret_frames->certain = ret_frames->open = FRAME_ENDPOINT_NONE;
 	for (frame = stack->count; frame-- > 1;) {
 		const enum caller caller = caller_of(stack->name(stack->context, frame));
 
@@ -166,21 +194,19 @@ void frame_endpoint__text(const struct frame_endpoint_stack *stack, char *text, 
 		if (caller == CALLER_NONE || caller == CALLER_MAILER ||
 		    (caller == CALLER_ACTION && is_mail))
 			continue;
-		if (take_callee(stack, caller, frame, gap, text, size, ret_frame))
-			return;
+		if (take_callee(stack, caller, frame, gap, text, size, ret_frames))
+			break;
+		/* The outermost known one: what is inside of it is part of its work. */
+		if (ret_frames->open != FRAME_ENDPOINT_NONE)
+			break;
 	}
+	if (text[0])
+		ret_frames->open = FRAME_ENDPOINT_NONE;
 }
-
-struct sample_stack {
-	struct names *names;
-	const struct profile *profile;
-	const struct rbprof_frame *raw;
-	const uint32_t *frames;
-};
 
 static const char *sample_name(void *context, uint32_t frame)
 {
-	const struct sample_stack *sample = context;
+	const struct frame_endpoint_sample *sample = context;
 	const struct profile_frame *found =
 		profile__frame_at(sample->profile, sample->frames[frame]);
 	const struct profile_function *function =
@@ -189,27 +215,40 @@ static const char *sample_name(void *context, uint32_t frame)
 	return function ? profile__text(sample->profile, function->name) : "";
 }
 
+static const char *sample_receiver(void *context, uint32_t frame)
+{
+	const struct frame_endpoint_sample *sample = context;
+	uint32_t i, name = PROFILE_NONE;
+
+	if (sample->objects)
+		name = names__class_of(sample->names, sample->objects[frame], sample->gc);
+	for (i = 0; i < sample->receiver_count; i++) {
+		if (sample->receivers[i].frame == frame && sample->receivers[i].klass)
+			name = names__class(sample->names, sample->receivers[i].klass, sample->gc);
+	}
+	return name == PROFILE_NONE ? NULL : profile__text(sample->profile, name);
+}
+
 static bool sample_is_certain(void *context, uint32_t frame)
 {
-	const struct sample_stack *sample = context;
+	const struct frame_endpoint_sample *sample = context;
 
 	return names__is_final(sample->names, &sample->raw[frame]);
 }
 
-uint32_t frame_endpoint__find(struct names *names, struct profile *profile,
-			      const struct rbprof_frame *raw, const uint32_t *frames,
-			      uint32_t count, uint32_t root_frames, uint32_t *ret_frame)
+uint32_t frame_endpoint__find(const struct frame_endpoint_sample *sample,
+			      struct frame_endpoint_frames *ret_frames)
 {
-	struct sample_stack sample = { names, profile, raw, frames };
 	const struct frame_endpoint_stack stack = {
 		.name = sample_name,
+		.receiver = sample_receiver,
 		.is_certain = sample_is_certain,
-		.context = &sample,
-		.count = count,
-		.root_frames = root_frames,
+		.context = (void *)sample,
+		.count = sample->count,
+		.root_frames = sample->root_frames,
 	};
 	char text[UTF8_LIMIT_NAME + 1];
 
-	frame_endpoint__text(&stack, text, sizeof(text), ret_frame);
-	return text[0] ? profile__cstring(profile, text) : PROFILE_NONE;
+	frame_endpoint__text(&stack, text, sizeof(text), ret_frames);
+	return text[0] ? profile__cstring(sample->profile, text) : PROFILE_NONE;
 }

@@ -456,6 +456,23 @@ int programs__set_ivars(struct programs *programs, const struct rbprof_ivars_key
 		       : 0;
 }
 
+int programs__add_receiver(struct programs *programs, const struct rbprof_receiver_key *key)
+{
+	const uint8_t yes = 1;
+
+	return bpf_map_update_elem(bpf_map__fd(programs->skeleton->maps.receivers), key, &yes,
+				   BPF_ANY)
+		       ? -errno
+		       : 0;
+}
+
+bool programs__has_receiver(struct programs *programs, const struct rbprof_receiver_key *key)
+{
+	uint8_t yes;
+
+	return !bpf_map_lookup_elem(bpf_map__fd(programs->skeleton->maps.receivers), key, &yes);
+}
+
 /* Runs an iterator over all tasks of the host; its programs write no text. */
 static int run_iterator(struct bpf_link *link)
 {

@@ -6,6 +6,7 @@
 #ifndef RBPROF_PROGRAMS_H
 #define RBPROF_PROGRAMS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/types.h>
@@ -80,6 +81,10 @@ void programs__stack_forgotten(struct programs *programs, uint64_t hash);
 /* Tells the programs where objects of a kind have their instance variables. 0 or -errno. */
 int programs__set_ivars(struct programs *programs, const struct rbprof_ivars_key *key,
 			const struct rbprof_ivars *ivars);
+
+/* Has samples carry the class of the object that a method was called on. 0 or -errno. */
+int programs__add_receiver(struct programs *programs, const struct rbprof_receiver_key *key);
+bool programs__has_receiver(struct programs *programs, const struct rbprof_receiver_key *key);
 
 /* Starts the clocks of threads of known processes that have none yet. 0 or -errno. */
 int programs__start_clocks(struct programs *programs);

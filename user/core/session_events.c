@@ -102,34 +102,73 @@ static struct session_stack *keep_stack(struct session *session, const struct rb
 	stack->root_frames = sample->root_frames;
 	stack->omitted = sample->omitted;
 	stack->error = sample->flags & RBPROF_SAMPLE_CUT ? sample->error : RBPROF_OK;
+	stack->receiver_count = sample->receiver_count < RBPROF_RECEIVERS ? sample->receiver_count
+									  : RBPROF_RECEIVERS;
+	memcpy(stack->receivers, sample->receivers, sizeof(stack->receivers));
 	memcpy(stack->frames, sample + 1, size);
 	HASH_ADD(hh, session->stacks, hash, sizeof(stack->hash), stack);
 	return stack;
 }
 
-static void find_endpoint(struct session *session, struct tracked_process *process,
-			  struct session_stack *stack, const uint32_t *frames)
+/* From now on samples have the class of the object that the frame's method was called on. */
+static void want_receiver(struct session *session, struct tracked_process *process,
+			  const struct rbprof_frame *frame)
 {
+	const struct rbprof_receiver_key key = { process->serial, frame->method_serial };
+	struct rbprof_process entry;
+
+	if (!frame->method_serial || programs__has_receiver(session->programs, &key) ||
+	    programs__get_process(session->programs, process->found.pid, &entry) ||
+	    entry.serial != process->serial || programs__add_receiver(session->programs, &key))
+		return;
+	entry.receivers++;
+	programs__change_process(session->programs, process->found.pid, &entry);
+}
+
+static void find_endpoint(struct session *session, struct tracked_process *process,
+			  struct session_stack *stack, const uint32_t *frames,
+			  const struct rbprof_gc_state *gc)
+{
+	const struct frame_endpoint_sample sample = {
+		.names = process->names,
+		.profile = session->profile,
+		.raw = stack->frames,
+		.frames = frames,
+		.count = stack->count,
+		.root_frames = stack->omitted ? stack->root_frames : 0,
+		.gc = gc,
+		.receivers = stack->receivers,
+		.receiver_count = stack->receiver_count,
+	};
+	struct frame_endpoint_frames hangs_on;
+
 	stack->endpoint_frame = FRAME_ENDPOINT_NONE;
 	stack->endpoint = PROFILE_NONE;
 	if (session->options->no_frame_endpoint)
 		return;
-	stack->endpoint = frame_endpoint__find(
-		process->names, session->profile, stack->frames, frames, stack->count,
-		stack->omitted ? stack->root_frames : 0, &stack->endpoint_frame);
+	stack->endpoint = frame_endpoint__find(&sample, &hangs_on);
+	stack->endpoint_frame = hangs_on.certain;
+	stack->lacks_receiver = hangs_on.open != FRAME_ENDPOINT_NONE;
 	stack->endpoint_ns = session__now_ns();
+	if (stack->lacks_receiver)
+		want_receiver(session, process, &stack->frames[hangs_on.open]);
 }
 
 /* The endpoint that the frames tell, as long as the class in it is not made others' parent. */
-static uint32_t endpoint_of(struct tracked_process *process, struct session_stack *stack,
-			    uint64_t now)
+static uint32_t endpoint_of(struct session *session, struct tracked_process *process,
+			    struct session_stack *stack, uint64_t now)
 {
 	if (stack->endpoint != PROFILE_NONE && stack->endpoint_frame != FRAME_ENDPOINT_NONE &&
 	    now > stack->endpoint_ns + ENDPOINT_PAUSE_NS) {
 		stack->endpoint_ns = now;
-		if (!names__is_final(process->names, &stack->frames[stack->endpoint_frame]))
+		if (!names__is_final(process->names, &stack->frames[stack->endpoint_frame])) {
 			stack->endpoint = PROFILE_NONE;
+			stack->lacks_receiver = true;
+			want_receiver(session, process, &stack->frames[stack->endpoint_frame]);
+		}
 	}
+	if (stack->lacks_receiver)
+		count(process, RBPROF_E_RECEIVER_UNKNOWN);
 	return stack->endpoint;
 }
 
@@ -143,7 +182,9 @@ static void resolve(struct session *session, struct tracked_process *process,
 	if (stack->is_lasting || (stack->epoch == epoch && epoch != RBPROF_GC_STATE_UNKNOWN))
 		return;
 	names__frames(process->names, stack->frames, stack->count, gc, frames, &stack->is_lasting);
-	find_endpoint(session, process, stack, frames);
+	/* A class may be freed, and another one be where it was. */
+	stack->is_lasting &= !stack->receiver_count;
+	find_endpoint(session, process, stack, frames, gc);
 	if (stack->omitted) {
 		uint32_t at = stack->count - stack->root_frames;
 
@@ -201,7 +242,7 @@ void session__stack(struct session *session, struct tracked_process *process,
 	resolve(session, process, stack, &sample->gc);
 	key->stack = stack->stack;
 	key->omitted = stack->omitted;
-	key->endpoint = endpoint_of(process, stack, sample->event.time_ns);
+	key->endpoint = endpoint_of(session, process, stack, sample->event.time_ns);
 }
 
 /* ---- threads ---- */
@@ -361,6 +402,8 @@ static void on_sample(struct session *session, const struct rbprof_sample *sampl
 	if (!thread)
 		return;
 	process->last_ns = sample->event.time_ns;
+	if (sample->event.kind != RBPROF_EVENT_STACK && session__is_out_of_reach(process))
+		count(process, RBPROF_E_TRACE_OUT_OF_REACH);
 	switch (sample->event.kind) {
 	case RBPROF_EVENT_SAMPLE:
 		on_tick(session, process, thread, sample);

@@ -21,7 +21,10 @@ struct session_stack {
 	uint32_t count, root_frames, omitted, error;
 	uint32_t endpoint;	 /* by its frames: string id or PROFILE_NONE */
 	uint32_t endpoint_frame; /* which names a class that has no subclass, as far as is known */
-	uint64_t endpoint_ns;	 /* when that was last seen */
+	uint32_t receiver_count;
+	bool lacks_receiver;  /* with the class of one more there would be an endpoint */
+	uint64_t endpoint_ns; /* when that was last seen */
+	struct rbprof_receiver receivers[RBPROF_RECEIVERS];
 	UT_hash_handle hh;
 	struct rbprof_frame frames[];
 };
@@ -209,9 +212,25 @@ void session__flush_gc(struct session *session, struct tracked_process *process)
 /* The same when the counters of the process are final: what was not told is in them. */
 void session__end_gc(struct session *session, struct tracked_process *process);
 
+/* session_endpoints.c: endpoints of local root spans. */
+/*
+ * A number label that rows with a trace of OpenTelemetry have until they are written: the id of the
+ * root span, which no other label of theirs says.
+ */
+#define SESSION_ROOT_MARK "\x1froot"
+/* The endpoint (clean UTF-8) last seen of the root span; the oldest of very many is forgotten. */
+void session__keep_endpoint(struct tracked_process *process, uint64_t root, const char *endpoint);
+/* Puts the endpoint last seen of each local root span on all rows of a profile to be written. */
+void session__set_endpoints(const struct session *session, struct profile *profile);
+
 /* session_trace.c: labels of traces. */
 /* Looks for tracers where there may be new ones; called often. */
 void session__look_for_tracers(struct session *session);
+/* Adds the process's tracers to the JSON object of its state. */
+void session__describe_tracer(struct session *session, struct tracked_process *process,
+			      json_t *object);
+/* Whether the process has a tracer whose contexts cannot be read: each sample then counts one. */
+bool session__is_out_of_reach(const struct tracked_process *process);
 void session__on_unknown(struct session *session, const struct rbprof_unknown *unknown);
 void session__on_endpoint(struct session *session, const struct rbprof_endpoint *event);
 /*
@@ -226,8 +245,6 @@ const struct rbprof_tracer *session__tracer(struct session *session,
 /* Keeps the endpoint, and counts what was missing. */
 void session__on_trace_reading(struct session *session, struct tracked_process *process,
 			       const struct trace_reading *reading);
-/* Puts the endpoint last seen of each local root span on all rows of a profile to be written. */
-void session__set_endpoints(const struct session *session, struct profile *profile);
 /* The child, forked then, has what its parent had. */
 void session__fork_trace(struct session *session, const struct tracked_process *parent,
 			 struct tracked_process *child, uint64_t time_ns);

@@ -141,6 +141,7 @@ static bool add_trace(struct labels *labels, const struct tracked_process *proce
 	} else if (key->trace_kind == RBPROF_TRACE_OTEL) {
 		add_hex(labels, "trace_id", key->trace, sizeof(key->trace));
 		add_hex(labels, "span_id", &key->span, sizeof(key->span));
+		add_number(labels, SESSION_ROOT_MARK, (int64_t)key->root);
 	} else {
 		return false;
 	}

@@ -6,16 +6,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "../ruby/symbols.h"
 #include "../ruby/trace_read.h"
 #include "../util/utf8.h"
+#include "process_tracer.h"
 
 #define LOOK_NS	      100000000ULL   /* between two looks at how many names there are */
 #define MIN_SEARCH_NS 1000000000ULL  /* between two searches while nothing hints at a tracer */
 #define MAX_SEARCH_NS 30000000000ULL /* ... after many in vain */
 #define ASKED_NS      20000000ULL    /* between two searches that the kernel side asks for */
 #define SHAPES_NS     20000000ULL    /* between two looks at all shapes */
-#define MAX_ROOTS     16384
 #define MAX_LEARNED   4096
 
 /* What was learned, for the children of a fork. */
@@ -25,24 +24,20 @@ struct learned {
 	uint64_t time_ns; /* CLOCK_MONOTONIC, when it had been read */
 };
 
-struct root {
-	uint64_t id;
-	char *endpoint;
-	UT_hash_handle hh; /* in the order in which they were last seen */
-};
-
 struct tracked_trace {
-	struct symbols *symbols;
+	struct process_tracer tracer;
 	uint32_t id_count;
 	uint64_t look_ns, searched_ns, pause_ns, shapes_ns;
 	uint32_t shape_count, ids_met;
 	bool has_tracer;
-	uint64_t ivar_ids[RBPROF_IVAR_COUNT], current_span_at, current_span;
+	uint64_t current_span;
+	bool is_out_of_reach; /* there is a tracer whose contexts we cannot read */
+	struct tracer_info info;
+	uint32_t info_ids;    /* how many names there were when it was read; 0: it was not */
 	uint64_t server_kind; /* VALUE of :server, 0: not met */
 	struct learned *learned;
 	size_t learned_count;
 	struct trace_kinds kinds; /* for what is read from outside */
-	struct root *roots;
 };
 
 static struct tracked_trace *trace_of(struct tracked_process *process)
@@ -56,8 +51,7 @@ void tracked_trace__close(struct tracked_trace *trace)
 {
 	if (!trace)
 		return;
-	symbols__free(trace->symbols);
-	trace->symbols = NULL;
+	process_tracer__close(&trace->tracer);
 	free(trace->learned);
 	trace->learned = NULL;
 	trace->learned_count = 0;
@@ -66,16 +60,9 @@ void tracked_trace__close(struct tracked_trace *trace)
 
 void tracked_trace__free(struct tracked_trace *trace)
 {
-	struct root *root, *next;
-
 	if (!trace)
 		return;
 	tracked_trace__close(trace);
-	HASH_ITER (hh, trace->roots, root, next) {
-		HASH_DEL(trace->roots, root);
-		free(root->endpoint);
-		free(root);
-	}
 	free(trace);
 }
 
@@ -84,31 +71,14 @@ static bool open_source(struct session *session, struct tracked_process *process
 			struct tracer_source *ret_source)
 {
 	struct tracked_trace *trace = trace_of(process);
-	const struct ruby_layout *layout;
-	size_t i;
 
 	if (!trace || process->is_placeholder || process->has_ended || process->is_exiting ||
 	    !session__has_names(session, process))
 		return false;
-	layout = &process->found.runtime->layout;
-	if (!tracer__supported(layout))
+	if (!trace->tracer.symbols &&
+	    process_tracer__open(&trace->tracer, &process->found, process->memory))
 		return false;
-	if (!trace->symbols &&
-	    symbols__new(process->memory, layout, ruby_process__symbols(&process->found),
-			 &trace->symbols))
-		return false;
-	*ret_source = (struct tracer_source){
-		.memory = process->memory,
-		.layout = layout,
-		.symbols = trace->symbols,
-		.vm_ptr_address = ruby_process__vm_ptr(&process->found),
-		.symbols_address = ruby_process__symbols(&process->found),
-		.shapes_address = ruby_process__shapes(&process->found),
-		.ivar_ids = trace->ivar_ids,
-		.current_span_at = &trace->current_span_at,
-	};
-	for (i = 0; i < TRACER_GENERIC_MAX; i++)
-		ret_source->generic_ivars[i] = ruby_process__generic_ivars(&process->found, i);
+	*ret_source = trace->tracer.source;
 	return true;
 }
 
@@ -127,6 +97,9 @@ static void tell(struct session *session, struct tracked_process *process,
 		return;
 	before = entry.tracer;
 	if (tracer->datadog_key) {
+		entry.tracer.has_older |=
+			tracer->has_older ||
+			(before.datadog_key && before.datadog_key != tracer->datadog_key);
 		entry.tracer.datadog_key = tracer->datadog_key;
 		entry.tracer.datadog_class = tracer->datadog_class;
 	} else if (tracer->datadog_symbol && !entry.tracer.datadog_key) {
@@ -139,6 +112,10 @@ static void tell(struct session *session, struct tracked_process *process,
 		entry.tracer.generic_ivars = tracer->generic_ivars;
 	if (tracer->current_span)
 		entry.tracer.current_span = tracer->current_span;
+	if (process_tracer__any(&entry.tracer)) {
+		entry.tracer.ids_address = tracer->ids_address;
+		entry.tracer.ids = tracer->ids;
+	}
 	if (memcmp(&before, &entry.tracer, sizeof(before)))
 		programs__change_process(session->programs, pid, &entry);
 }
@@ -181,7 +158,7 @@ static void learn_shapes(struct session *session, struct tracked_process *proces
 	uint32_t i, met = 0;
 
 	for (i = 0; i < RBPROF_IVAR_COUNT; i++)
-		met += trace->ivar_ids[i] != 0;
+		met += trace->tracer.ivar_ids[i] != 0;
 	/* With more names there is more to find in those that were looked at. */
 	if (met != trace->ids_met)
 		trace->shape_count = 0;
@@ -190,6 +167,28 @@ static void learn_shapes(struct session *session, struct tracked_process *proces
 	trace->ids_met = met;
 	trace->shapes_ns = now;
 	tracer__shapes(source, &trace->shape_count, learn, &learning);
+}
+
+/* What people are told; where names came since it was last read, libraries may have. */
+static int read_info(struct tracked_trace *trace, const struct tracer_source *source,
+		     const struct rbprof_tracer *found)
+{
+	uint32_t ids;
+	int err = tracer__id_count(source, &ids);
+
+	if (!err)
+		err = tracer_info__read(source, found, &trace->info);
+	if (!err)
+		trace->info_ids = ids;
+	return err;
+}
+
+/* Contexts that cannot be read in this build are not found: what is loaded tells of them. */
+static void look_for_unreadable(struct tracked_trace *trace, const struct tracer_source *source,
+				const struct rbprof_tracer *found)
+{
+	if (tracer_info__no_fiber_variables(source) && !read_info(trace, source, found))
+		trace->is_out_of_reach = trace->info.otel.out_of_reach;
 }
 
 static void search(struct session *session, struct tracked_process *process,
@@ -202,11 +201,11 @@ static void search(struct session *session, struct tracked_process *process,
 	if (tracer__find(source, &tracer))
 		return;
 	trace->current_span = tracer.current_span;
-	trace->has_tracer |= tracer.datadog_key || tracer.datadog_symbol || tracer.otel_key ||
-			     tracer.generic_ivars;
+	trace->has_tracer |= process_tracer__any(&tracer);
 	if (trace->has_tracer)
 		learn_shapes(session, process, source, now);
 	tell(session, process, &tracer);
+	look_for_unreadable(trace, source, &tracer);
 }
 
 /* A collection that moves objects moves the key, too; the constant then has its new place. */
@@ -214,8 +213,8 @@ static bool has_moved(const struct tracked_trace *trace, const struct tracer_sou
 {
 	uint64_t value;
 
-	return trace->current_span_at &&
-	       !memory__read_u64(source->memory, trace->current_span_at, &value) &&
+	return trace->tracer.current_span_at &&
+	       !memory__read_u64(source->memory, trace->tracer.current_span_at, &value) &&
 	       value != trace->current_span;
 }
 
@@ -256,6 +255,46 @@ void session__look_for_tracers(struct session *session)
 		    process->proof == TRACKED_PROVEN)
 			look(session, process, now);
 	}
+}
+
+/* What labels are found by, as the kernel side knows it. */
+static void set_keys(json_t *object, const struct rbprof_tracer *tracer)
+{
+	json_object_set_new(object, "tracer_keys",
+			    json_pack("{s:I, s:I, s:I, s:I, s:I}", "datadog_key",
+				      (json_int_t)tracer->datadog_key, "datadog_symbol",
+				      (json_int_t)tracer->datadog_symbol, "otel_key",
+				      (json_int_t)tracer->otel_key, "generic_ivars_address",
+				      (json_int_t)tracer->generic_ivars, "current_span_address",
+				      (json_int_t)tracer->current_span));
+}
+
+void session__describe_tracer(struct session *session, struct tracked_process *process,
+			      json_t *object)
+{
+	struct tracked_trace *trace = process->trace;
+	struct rbprof_process entry = { .serial = 0 };
+	struct tracer_source source;
+
+	if (session->options->no_trace) {
+		process_tracer__not_known(object, "nobody looks for it (--no-trace)");
+		return;
+	}
+	if (trace && trace->searched_ns && open_source(session, process, &source) &&
+	    !programs__get_process(session->programs, process->found.pid, &entry)) {
+		set_keys(object, &entry.tracer);
+		read_info(trace, &source, &entry.tracer);
+	}
+	if (trace && trace->info_ids)
+		process_tracer__describe(object, &trace->info);
+	else
+		process_tracer__not_known(object, process->has_ended ? "the process has ended"
+								     : "it was not looked for yet");
+}
+
+bool session__is_out_of_reach(const struct tracked_process *process)
+{
+	return process->trace && process->trace->is_out_of_reach;
 }
 
 /* ---- kinds of objects ---- */
@@ -306,41 +345,6 @@ void session__fork_trace(struct session *session, const struct tracked_process *
 
 /* ---- endpoints ---- */
 
-static void forget_oldest(struct tracked_process *process)
-{
-	struct root *oldest = process->trace->roots;
-
-	HASH_DEL(process->trace->roots, oldest);
-	free(oldest->endpoint);
-	free(oldest);
-	process->errors[RBPROF_E_ROOT_FORGOTTEN]++;
-}
-
-static void keep_endpoint(struct tracked_process *process, uint64_t id, const char *endpoint)
-{
-	struct tracked_trace *trace = trace_of(process);
-	struct root *root;
-
-	if (!trace)
-		return;
-	HASH_FIND(hh, trace->roots, &id, sizeof(id), root);
-	if (root) {
-		HASH_DEL(trace->roots, root);
-	} else {
-		root = calloc(1, sizeof(*root));
-		if (!root)
-			return;
-		root->id = id;
-		if (HASH_COUNT(trace->roots) >= MAX_ROOTS)
-			forget_oldest(process);
-	}
-	if (!root->endpoint || strcmp(root->endpoint, endpoint)) {
-		free(root->endpoint);
-		root->endpoint = strdup(endpoint);
-	}
-	HASH_ADD(hh, trace->roots, id, sizeof(root->id), root);
-}
-
 /* Whether the kind of a root span is one of a server: a Symbol, which lives as long as its id. */
 static bool is_server(struct session *session, struct tracked_process *process, uint64_t kind)
 {
@@ -365,9 +369,7 @@ const struct rbprof_tracer *session__tracer(struct session *session,
 
 	if (session->options->no_trace || !process->trace ||
 	    programs__get_process(session->programs, process->found.pid, &entry) ||
-	    entry.serial != process->serial ||
-	    !(entry.tracer.datadog_key || entry.tracer.datadog_symbol || entry.tracer.otel_key ||
-	      entry.tracer.generic_ivars) ||
+	    entry.serial != process->serial || !process_tracer__any(&entry.tracer) ||
 	    !open_source(session, process, ret_source))
 		return NULL;
 	*ret_tracer = entry.tracer;
@@ -386,7 +388,7 @@ void session__on_trace_reading(struct session *session, struct tracked_process *
 				 !is_server(session, process, reading->kind)))
 		return;
 	utf8__clean(reading->text, reading->length, text, UTF8_LIMIT_NAME);
-	keep_endpoint(process, reading->trace.root, text);
+	session__keep_endpoint(process, reading->trace.root, text);
 }
 
 void session__on_endpoint(struct session *session, const struct rbprof_endpoint *event)
@@ -399,91 +401,5 @@ void session__on_endpoint(struct session *session, const struct rbprof_endpoint 
 	if (event->trace_kind == RBPROF_TRACE_OTEL && !is_server(session, process, event->kind))
 		return;
 	utf8__clean(event->text, event->length, text, UTF8_LIMIT_NAME);
-	keep_endpoint(process, event->root, text);
-}
-
-const char *tracked_process__endpoint(const struct tracked_process *process, uint64_t root_id)
-{
-	struct root *root = NULL;
-
-	if (process->trace)
-		HASH_FIND(hh, process->trace->roots, &root_id, sizeof(root_id), root);
-	return root ? root->endpoint : NULL;
-}
-
-/* The endpoint that rows of the pid with this root span are to have now; NULL: none is known. */
-static const char *endpoint_of(const struct session *session, int64_t pid, uint64_t root)
-{
-	const struct tracked_process *process;
-	const char *endpoint = NULL;
-
-	for (process = session->processes; process && !endpoint; process = process->hh.next) {
-		if (process->found.pid == pid)
-			endpoint = tracked_process__endpoint(process, root);
-	}
-	return endpoint;
-}
-
-#define MAX_LABELS 32
-
-/* The label set with the endpoint that it is to have; itself, if it has that or none is known. */
-static uint32_t with_endpoint(const struct session *session, struct profile *profile,
-			      uint32_t label_set)
-{
-	const struct profile_label_set set = profile__label_set_at(profile, label_set);
-	struct profile_label labels[MAX_LABELS];
-	bool has_root = false;
-	int64_t pid = 0, root = 0;
-	const char *endpoint;
-	uint32_t i, count;
-
-	if (set.count + 2 > MAX_LABELS)
-		return label_set;
-	for (i = 0; i < set.count; i++) {
-		const char *key = profile__text(profile, set.labels[i].key);
-
-		if (!strcmp(key, "pid"))
-			pid = set.labels[i].number;
-		if (strcmp(key, "local root span id"))
-			continue;
-		has_root = true;
-		root = set.labels[i].number;
-	}
-	endpoint = has_root ? endpoint_of(session, pid, (uint64_t)root) : NULL;
-	if (!endpoint)
-		return label_set;
-	/* It takes the place of the one that was known before, or that frames told. */
-	for (i = 0, count = 0; i < set.count; i++) {
-		const char *key = profile__text(profile, set.labels[i].key);
-
-		if (strcmp(key, "trace endpoint") && strcmp(key, "endpoint source"))
-			labels[count++] = set.labels[i];
-	}
-	labels[count++] = (struct profile_label){
-		.key = profile__cstring(profile, "trace endpoint"),
-		.text = profile__cstring(profile, endpoint),
-		.unit = PROFILE_NONE,
-	};
-	labels[count++] = (struct profile_label){
-		.key = profile__cstring(profile, "endpoint source"),
-		.text = profile__cstring(profile, "trace"),
-		.unit = PROFILE_NONE,
-	};
-	return profile__label_set(profile, labels, count);
-}
-
-void session__set_endpoints(const struct session *session, struct profile *profile)
-{
-	const struct tracked_process *process = session->processes;
-	struct profile_row *rows;
-	size_t count, i;
-
-	while (process && !(process->trace && process->trace->roots))
-		process = process->hh.next;
-	if (!process || profile__take_rows(profile, &rows, &count))
-		return;
-	for (i = 0; i < count; i++)
-		profile__add(profile, rows[i].stack,
-			     with_endpoint(session, profile, rows[i].label_set), rows[i].values);
-	free(rows);
+	session__keep_endpoint(process, event->root, text);
 }

@@ -23,6 +23,7 @@ static void print_process(const json_t *process, FILE *stream)
 {
 	const json_t *thread;
 	const char *ruby = json_string_value(json_object_get(process, "ruby"));
+	const char *tracer = json_string_value(json_object_get(process, "tracer"));
 	size_t index;
 
 	fprintf(stream, "\n%s (%lld), ruby %s%s\n",
@@ -41,6 +42,8 @@ static void print_process(const json_t *process, FILE *stream)
 	fprintf(stream, "  process\n  gc: %s, %lld steps seen, %.6f s by the vm's own clock\n",
 		json_string_value(json_object_get(process, "gc_source")),
 		number(process, "gc_steps"), seconds(process, "vm_gc_ns"));
+	if (tracer)
+		fprintf(stream, "  tracer: %s\n", tracer);
 }
 
 void stats_text__print(const json_t *stats, FILE *stream)

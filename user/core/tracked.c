@@ -75,6 +75,7 @@ void tracked_process__free(struct tracked_process *process)
 	free(process->gc.rows);
 	free(process->holders);
 	tracked_trace__free(process->trace);
+	tracked_roots__free(process->roots);
 	free(process);
 }
 

@@ -181,6 +181,7 @@ struct tracked_process {
 	struct tracked_gc gc;
 	struct tracked_holders *holders; /* NULL: none was seen */
 	struct tracked_trace *trace;	 /* NULL: nothing is known of traces */
+	struct tracked_root *roots;	 /* local root spans with an endpoint, by id */
 
 	/* Sums of threads that are no longer kept. */
 	uint64_t forgotten_samples_cpu_ns, forgotten_kernel_cpu_ns, forgotten_threads;
@@ -203,10 +204,13 @@ void tracked_process__free(struct tracked_process *process);
 /* Memory and names are kept only while the process lives. */
 void tracked_process__close_names(struct tracked_process *process);
 
-/* What is known of traces (session_trace.c): all but endpoints, which last as long as rows. */
+/* What is known of traces (session_trace.c) while the process lives. */
 struct tracked_trace;
 void tracked_trace__close(struct tracked_trace *trace);
 void tracked_trace__free(struct tracked_trace *trace);
+/* Endpoints (session_endpoints.c): they last as long as rows. */
+struct tracked_root;
+void tracked_roots__free(struct tracked_root *roots);
 /* The endpoint last seen of a local root span, clean UTF-8; NULL: none. */
 const char *tracked_process__endpoint(const struct tracked_process *process, uint64_t root);
 /* Fills what a row tells of the trace. */

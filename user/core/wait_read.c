@@ -326,6 +326,7 @@ static int name_stack(struct wait_reader *reader, const struct stack *stack,
 {
 	const struct wait_source *source = &reader->source;
 	uint32_t *frames = reader->frames, count = stack->count, at;
+	struct frame_endpoint_frames hangs_on;
 	size_t named;
 
 	reading->stack = reader->stack_no_ruby;
@@ -344,9 +345,18 @@ static int name_stack(struct wait_reader *reader, const struct stack *stack,
 	reading->is_proved = named == count;
 	reading->omitted = stack->omitted;
 	if (source->has_endpoints)
-		reading->endpoint =
-			frame_endpoint__find(source->names, source->profile, stack->frames, frames,
-					     count, stack->omitted ? stack->root_frames : 0, &at);
+		reading->endpoint = frame_endpoint__find(
+			&(struct frame_endpoint_sample){
+				.names = source->names,
+				.profile = source->profile,
+				.raw = stack->frames,
+				.frames = frames,
+				.count = count,
+				.root_frames = stack->omitted ? stack->root_frames : 0,
+				.gc = &reading->gc,
+				.objects = stack->receivers,
+			},
+			&hangs_on);
 	if (stack->omitted) {
 		at = count - stack->root_frames;
 		memmove(frames + at + 1, frames + at, stack->root_frames * sizeof(*frames));

@@ -381,3 +381,22 @@ int class__owner(struct reader *reader, struct symbols *symbols, uint64_t addres
 	text__string(text, klass.singleton ? "." : "#");
 	return 0;
 }
+
+int class__of_object(struct reader *reader, struct symbols *symbols, uint64_t address,
+		     struct text *text)
+{
+	struct klass klass;
+	uint64_t value;
+	bool found;
+	int err = class_open(reader, address, &klass);
+
+	if (!err && klass.type != RUBY_T_CLASS)
+		err = -EINVAL;
+	if (!err && klass.singleton)
+		err = class_of_singleton(reader, address, &klass);
+	if (!err)
+		err = class_name(reader, symbols, &klass, &found, &value);
+	if (!err && !found)
+		err = -ENOENT;
+	return err ? err : object__string(reader, value, NAME_BYTES, text);
+}

@@ -16,4 +16,12 @@
 int class__owner(struct reader *reader, struct symbols *symbols, uint64_t klass, struct text *text,
 		 bool *ret_nameless);
 
+/*
+ * Adds to text the name of the class of an object whose RBasic.klass is klass: of itself, or of
+ * what it is a singleton class of. 0; -ENOENT: the class has no name of its own; -EINVAL: it is no
+ * class; -errno.
+ */
+int class__of_object(struct reader *reader, struct symbols *symbols, uint64_t klass,
+		     struct text *text);
+
 #endif

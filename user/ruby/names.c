@@ -76,6 +76,7 @@ static void names_drop(struct names *names, uint64_t since)
 		if (thread->used < since)
 			names_drop_thread(names, thread);
 	}
+	names__drop_receivers(names, since);
 }
 
 void names__trim(struct names *names)
@@ -102,9 +103,12 @@ void names__free(struct names *names)
 
 void names__move(struct names *names, struct profile *profile, struct profile_import *import)
 {
+	struct receiver_name *receiver;
 	struct frame_name *frame;
 	struct thread_name *thread;
 
+	for (receiver = names->receivers; receiver; receiver = receiver->hh.next)
+		receiver->text = profile_import__string(import, receiver->text);
 	for (frame = names->frames; frame; frame = frame->hh.next) {
 		frame->function = profile_import__function(import, frame->function);
 		frame->last_frame = PROFILE_NONE;

@@ -71,6 +71,18 @@ uint32_t names__thread(struct names *names, uint64_t thread, uint64_t thread_nam
  */
 bool names__is_final(struct names *names, const struct rbprof_frame *frame);
 
+/*
+ * The name of the class of an object, as a string id of the profile: of one that was on a stack at
+ * the sample and whose RBasic.klass was klass then. PROFILE_NONE if it has none, or cannot be read
+ * or proved.
+ */
+uint32_t names__class(struct names *names, uint64_t klass, const struct rbprof_gc_state *gc);
+
+/*
+ * The same by the object itself, where it cannot have been freed since the sample.
+ */
+uint32_t names__class_of(struct names *names, uint64_t object, const struct rbprof_gc_state *gc);
+
 /* The frame id of a special frame, e.g. "(truncated)": file `<rbprof>`, line 0. */
 uint32_t names__special(struct profile *profile, const char *name);
 

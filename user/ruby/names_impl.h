@@ -72,6 +72,16 @@ struct thread_name {
 	uint64_t used;
 };
 
+/* The class of objects by their RBasic.klass. */
+struct receiver_name {
+	UT_hash_handle hh;
+	uint64_t klass;
+	struct proof proof;
+	uint32_t text; /* id in the profile */
+	size_t held;
+	uint64_t used;
+};
+
 struct names {
 	struct memory *memory;
 	struct ruby_layout layout;
@@ -80,7 +90,8 @@ struct names {
 	struct symbols *symbols;
 	struct frame_name *frames;
 	struct thread_name *threads;
-	size_t bytes; /* that the two tables hold, roughly */
+	struct receiver_name *receivers;
+	size_t bytes; /* that the tables hold, roughly */
 	uint64_t calls;
 	uint64_t errors[RBPROF_E_COUNT];
 	/* Scratch of one batch. */
@@ -99,6 +110,9 @@ void frame_name__clear(struct frame_name *name);
 
 /* What an entry holds of the heap, roughly. */
 size_t names__thread_bytes(const struct thread_name *name);
+
+/* Drops classes of receivers that were not used since this call. */
+void names__drop_receivers(struct names *names, uint64_t since);
 
 /* Drops what was not used lately, if there is too much. What this call uses stays. */
 void names__trim(struct names *names);

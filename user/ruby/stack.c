@@ -26,14 +26,16 @@ int stack__read(struct memory *memory, const struct ruby_layout *layout, uint64_
 		err = memory__read_u64(memory, ec + layout->ec__vm_stack_size, &vm_stack_size);
 	if (err)
 		return err;
-	frames = calloc(max_frames ? max_frames : 1, sizeof(*frames));
+	frames = calloc(max_frames + 1, sizeof(*frames) + sizeof(*walk.receivers));
 	if (!frames)
 		return -ENOMEM;
 	walk.frames = frames;
+	walk.receivers = (uint64_t *)(frames + max_frames + 1);
 	walk_memory = memory;
 	walk_stack(&walk, cfp, vm_stack, vm_stack_size);
 	walk_memory = NULL;
 	ret_stack->frames = frames;
+	ret_stack->receivers = walk.receivers;
 	ret_stack->count = state.count;
 	ret_stack->omitted = state.omitted;
 	ret_stack->root_frames = state.omitted ? state.count - state.root_at : 0;

@@ -11,6 +11,7 @@
 
 struct stack {
 	struct rbprof_frame *frames; /* leaf first */
+	uint64_t *receivers; /* VALUE of the object that each was called on; lies behind them */
 	uint32_t count;
 	uint32_t omitted;     /* frames left out */
 	uint32_t root_frames; /* frames at the end that follow the omitted ones */

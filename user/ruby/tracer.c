@@ -11,9 +11,7 @@
 
 #define MAX_LOCALS     1024 /* fiber-locals of one fiber */
 #define MAX_CLASSES    64   /* of their values, remembered in one search */
-#define MAX_CONSTANTS  (1u << 16)
-#define MAX_SUPERS     32
-#define AR_BOUND_SHIFT 20 /* RHASH_AR_TABLE_BOUND_SHIFT */
+#define AR_BOUND_SHIFT 20   /* RHASH_AR_TABLE_BOUND_SHIFT */
 
 static const char context_class[] = "Datadog::Tracing::Context#";
 static const char otel_stack[] = "__opentelemetry_context_storage__";
@@ -111,6 +109,19 @@ static bool is_context_class(struct search *search, uint64_t klass)
 	return is_context;
 }
 
+/* Of several contexts that of the name with the highest number is in use. */
+static void note_context(struct search *search, uint64_t key, uint64_t klass, int64_t number)
+{
+	struct rbprof_tracer *tracer = &search->tracer;
+
+	tracer->has_older |= tracer->datadog_key && tracer->datadog_key != key;
+	if (number < search->number)
+		return;
+	search->number = number;
+	tracer->datadog_key = key;
+	tracer->datadog_class = klass;
+}
+
 static void look_at_local(struct search *search, const struct local *local)
 {
 	const struct tracer_source *source = search->source;
@@ -122,12 +133,8 @@ static void look_at_local(struct search *search, const struct local *local)
 	    memory__read(source->memory, local->value + layout->rbasic__flags, head, sizeof(head)))
 		return;
 	if ((head[0] & RUBY_T_MASK) == RUBY_T_OBJECT && is_context_class(search, head[1])) {
-		if (symbols__name(source->symbols, id_of(layout, local->key), &name) ||
-		    number_of(&name) < search->number)
-			return;
-		search->number = number_of(&name);
-		search->tracer.datadog_key = local->key;
-		search->tracer.datadog_class = head[1];
+		if (!symbols__name(source->symbols, id_of(layout, local->key), &name))
+			note_context(search, local->key, head[1], number_of(&name));
 	} else if ((head[0] & RUBY_T_MASK) == RUBY_T_ARRAY && !search->tracer.otel_key &&
 		   !symbols__name(source->symbols, id_of(layout, local->key), &name) &&
 		   name.length == sizeof(otel_stack) - 1 &&
@@ -303,97 +310,16 @@ static void look_at_thread(struct search *search, uint64_t ec)
 		look_at_local(search, &locals[i]);
 }
 
-/* ---- constants ---- */
-
-/*
- * Where the value of a constant of the class or module is kept (constant.h: rb_const_entry_t, in an
- * rb_id_table by the names' serials). 0, -ENOENT, or -errno.
- */
-static int find_constant(const struct tracer_source *source, uint64_t klass, const char *name,
-			 uint64_t *ret_at)
-{
-	const struct ruby_layout *layout = source->layout;
-	uint64_t from = klass + layout->rclass__classext, table, head[3], *items;
-	uint32_t capacity, i;
-	struct text text;
-	int err = 0;
-
-	if (layout->rclass__classext == RUBY_NO_FIELD)
-		err = memory__read_u64(source->memory, klass + layout->rclass__classext_ptr, &from);
-	if (!err)
-		err = memory__read_u64(source->memory, from + layout->classext__const_tbl, &table);
-	if (!err && !table)
-		err = -ENOENT;
-	if (!err)
-		err = memory__read(source->memory, table, head, sizeof(head));
-	if (err)
-		return err;
-	capacity = (uint32_t)head[0];
-	if (capacity > MAX_CONSTANTS)
-		return -E2BIG;
-	items = calloc(capacity ? capacity : 1, 16);
-	if (!items)
-		return -ENOMEM;
-	err = memory__read(source->memory, head[2], items, (size_t)capacity * 16);
-	for (i = 0; !err && i < capacity; i++) {
-		const uint64_t serial = (uint32_t)items[2 * i];
-
-		text.length = 0;
-		if (!serial || serial <= layout->last_op_id ||
-		    symbols__name(source->symbols, serial << RUBY_ID_SCOPE_SHIFT, &text) ||
-		    text.length != strlen(name) || memcmp(text.bytes, name, text.length))
-			continue;
-		*ret_at = items[2 * i + 1] + layout->const_entry__value;
-		break;
-	}
-	if (!err && i == capacity)
-		err = -ENOENT;
-	free(items);
-	return err;
-}
-
-/* Class Object: where the superclasses of a thread's class end up. */
-static int find_object_class(struct search *search, uint64_t thread, uint64_t *ret_class)
-{
-	const struct tracer_source *source = search->source;
-	const struct ruby_layout *layout = source->layout;
-	struct text name;
-	uint64_t klass;
-	int i, err = memory__read_u64(source->memory, thread + layout->rbasic__klass, &klass);
-
-	for (i = 0; !err && i < MAX_SUPERS && klass; i++) {
-		name.length = 0;
-		search->reader.count = 0;
-		if (!class__owner(&search->reader, source->symbols, klass, &name, NULL) &&
-		    name.length == 7 && !memcmp(name.bytes, "Object#", 7)) {
-			*ret_class = klass;
-			return 0;
-		}
-		err = memory__read_u64(source->memory, klass + layout->rclass__super, &klass);
-	}
-	return err ? err : -ENOENT;
-}
-
 /* OpenTelemetry::Trace::CURRENT_SPAN_KEY, which Datadog's constant of that name is, too. */
 static void find_current_span(struct search *search, uint64_t thread)
 {
-	static const char *const path[] = { "OpenTelemetry", "Trace", "CURRENT_SPAN_KEY" };
+	static const char *const path[] = { "OpenTelemetry", "Trace", "CURRENT_SPAN_KEY", NULL };
 	const struct tracer_source *source = search->source;
-	uint64_t value, at = 0;
-	size_t i;
-	int err;
+	uint64_t value;
 
-	if (!*source->current_span_at) {
-		err = find_object_class(search, thread, &value);
-		for (i = 0; !err && i < sizeof(path) / sizeof(path[0]); i++) {
-			err = find_constant(source, value, path[i], &at);
-			if (!err)
-				err = memory__read_u64(source->memory, at, &value);
-		}
-		if (err)
-			return;
-		*source->current_span_at = at;
-	}
+	if (!*source->current_span_at &&
+	    tracer__constant(source, thread, path, source->current_span_at))
+		return;
 	if (memory__read_u64(source->memory, *source->current_span_at, &value) ||
 	    !is_heap_object(source->layout, value))
 		*source->current_span_at = 0;
@@ -406,9 +332,14 @@ int tracer__find(const struct tracer_source *source, struct rbprof_tracer *ret_t
 	struct search search = { .source = source, .number = -1 };
 	struct ruby_thread *threads;
 	size_t count, i;
-	int err = threads__list(source->memory, source->layout, source->vm_ptr_address, &threads,
-				&count);
+	int err;
 
+	/* First: what gets a name meanwhile may not be seen. */
+	if (!tracer__id_count(source, &search.tracer.ids))
+		search.tracer.ids_address =
+			source->symbols_address + source->layout->symbols__last_id;
+	err = threads__list(source->memory, source->layout, source->vm_ptr_address, &threads,
+			    &count);
 	if (err)
 		return err;
 	reader__init(&search.reader, source->memory, source->layout);

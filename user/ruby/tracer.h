@@ -58,8 +58,7 @@ int tracer__ivars(const struct tracer_source *source, uint64_t object, uint64_t 
 /*
  * The same for all shapes that objects of tracers may have, by the ids met so far, of those that
  * are new since there were *known of them, which becomes how many there are. Up to 3.1 there are no
- * shapes. 0, -E2BIG: there
- * are too many; -ENOMEM, -errno.
+ * shapes. 0; -E2BIG: there are too many; -ENOMEM, -errno.
  */
 int tracer__shapes(const struct tracer_source *source, uint32_t *known,
 		   void (*each)(uint64_t table, const struct rbprof_ivars *ivars, void *context),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Shared by tracer.c and tracer_ivars.c; nobody else includes it. */
+/* Shared by the files tracer*.c; nobody else includes it. */
 #ifndef RBPROF_TRACER_IMPL_H
 #define RBPROF_TRACER_IMPL_H
 
@@ -15,5 +15,12 @@ static inline bool is_heap_object(const struct ruby_layout *layout, uint64_t val
 {
 	return !(value & 7) && value > 0x100 && value != layout->qnil;
 }
+
+/*
+ * Where the value of the constant is kept that the names, ended by NULL, lead to from the top on.
+ * thread: VALUE of any Thread, whose class leads there. 0; -ENOENT: there is none (yet); -errno.
+ */
+int tracer__constant(const struct tracer_source *source, uint64_t thread, const char *const *path,
+		     uint64_t *ret_at);
 
 #endif

@@ -12,6 +12,8 @@
 static __thread struct memory *walk_memory;
 
 #define walk_read(into, size, address) memory__read(walk_memory, address, into, size)
+/* Those of all frames are kept. */
+#define walk_wants_receiver(process, method_serial) 0
 #define walk_loop(count, step, walk)                                     \
 	do {                                                             \
 		__u32 walk_index;                                        \

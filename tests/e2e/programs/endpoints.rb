@@ -18,7 +18,7 @@ def work(name)
   Object.class_eval("def work_#{name} = (burn(0.015); sleep(0.004))", __FILE__, __LINE__)
 end
 
-%w[show update mixed prepended inherited overridden nested bare job job_inherited job_wrapped job_now processor
+%w[show update mixed prepended inherited overridden nested bare job job_inherited job_child job_wrapped job_now processor
    route form pattern outside].each { |name| work(name) }
 
 class ApplicationController < ActionController::Base
@@ -72,7 +72,7 @@ end
 
 class ParentJob
   include Sidekiq::Job
-  def perform = work_job_inherited
+  def perform = instance_of?(ParentJob) ? work_job_inherited : work_job_child
 end
 
 class ChildJob < ParentJob

@@ -83,11 +83,46 @@ class OnlyIncluding < Parent
   include Included
 end
 
-# The endpoint of each, if it is certain.
+# One action for objects of many classes, some of which come and go: each has a marker of its own.
+class Shared < AbstractController::Base
+  def shared_action
+    marker
+  end
+
+  def mark
+    limit = Process.clock_gettime(Process::CLOCK_MONOTONIC) + 0.004
+    nil while Process.clock_gettime(Process::CLOCK_MONOTONIC) < limit
+    sleep 0.002
+  end
+end
+
+%w[One Two].each do |name|
+  eval("class #{name} < Shared\n def marker\n mark\n end\nend", nil, __FILE__, __LINE__)
+end
+
+# Classes of many names, where others were before.
+def passing(number)
+  name = "Passing#{number}"
+  Object.class_eval("class #{name} < Shared\n def marker\n mark\n end\nend", __FILE__, __LINE__)
+  Object.const_get(name).new.process_action("shared_action")
+  Object.send(:remove_const, name)
+end
+
+def share
+  (0..Float::INFINITY).each do |number|
+    One.new.process_action("shared_action")
+    Two.new.tap(&:singleton_class).process_action("shared_action")
+    passing(number)
+    GC.start if (number % 3).zero?
+    GC.compact if (number % 20).zero? && GC.respond_to?(:compact)
+  end
+end
+
+# The endpoint of each.
 ACTIONS = {
   "own_action" => [PlainChild.new, "PlainChild#own_action"],
-  "inherited_action" => [Child.new, nil],
-  "included_action" => [OnlyIncluding.new, nil],
+  "inherited_action" => [Child.new, "Child#inherited_action"],
+  "included_action" => [OnlyIncluding.new, "OnlyIncluding#included_action"],
   "prepended_action" => [Child.new, "Child#prepended_action"],
   "overridden_action" => [Child.new, "Child#overridden_action"],
   "block_action" => [Child.new, "Child#block_action"],
@@ -100,6 +135,8 @@ threads = ACTIONS.map do |name, (object, _)|
 end
 later = Thread.new { LaterParent.new.process_action("later_action") }
 later.name = "later_action"
+shared = Thread.new { share }
+shared.name = "shared_action"
 sleep 1
 tell({})
 $stdout.puts("settled")

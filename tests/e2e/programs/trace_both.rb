@@ -28,7 +28,7 @@ def spin(seconds)
   nil while now < limit
 end
 
-%w[work_warm work_in_root work_in_child work_in_grandchild work_of_datadog work_outside].each do |name|
+%w[work_warm work_in_root work_in_child work_in_grandchild work_of_datadog work_in_cycle work_outside].each do |name|
   eval("def #{name}\n spin(0.3)\nend", nil, __FILE__, __LINE__)
 end
 
@@ -60,14 +60,17 @@ def spans
   work_outside
 end
 
-# A chain that leads back to itself.
+# A chain that leads back to itself: that ends it.
 def cycle
   TRACER.in_span("cyclic") do |span|
     key = OpenTelemetry::Trace.const_get(:CURRENT_SPAN_KEY)
     trace = Datadog::Tracing.active_trace
     span.datadog_trace.otel_values[key] = span
     trace.otel_values[key] = span
-    work_warm
+    span.datadog_span.resource = "GET /both"
+    span.datadog_span.type = "web"
+    note("Object#work_in_cycle", span, span)
+    work_in_cycle
   end
 end
 
