@@ -12,7 +12,7 @@ module Bench
 
     def run
       Table.section("html", "the page of `report -f html` in Chromium, until its first picture is complete")
-      @npm, error, status = Open3.capture3(File.join(ROOT, "tests/npm/install"))
+      @npm, error, status = Open3.capture3(File.join(ROOT, "tests/npm/install"), "driver")
       raise Unable, "tests/npm/install: #{error}" unless status.success?
 
       opens("an empty profile, for comparison", page { nil }, budget: false)

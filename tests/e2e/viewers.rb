@@ -5,9 +5,9 @@ require "base64"
 require "cgi"
 require "json"
 
-# Other people's programs that open our files: tests/viewers/install has them from npm.
+# Other people's programs that open our files: tests/npm/install has them from npm.
 module Viewers
-  SCRIPT = File.join(ROOT, "tests/viewers/install")
+  SCRIPT = [File.join(ROOT, "tests/npm/install"), "viewers"].freeze
 
   # A query of the Firefox profiler's command line failed.
   class Failed < StandardError; end
@@ -25,7 +25,7 @@ module Viewers
     private
 
     def install
-      said = IO.popen([SCRIPT], err: %i[child out], &:read)
+      said = IO.popen(SCRIPT, err: %i[child out], &:read)
       $?.success? ? [said.lines.last.chomp] : [nil, said.lines.last.to_s.chomp]
     end
   end

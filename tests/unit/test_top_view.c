@@ -240,6 +240,9 @@ static void labels_and_rules(void **state)
 	struct rule ignore = { RULE_IGNORE, "state", "sleep*" };
 	struct rule value = { RULE_VALUE, "thread name", "worker*" };
 	struct rule missing = { RULE_VALUE, "thread name", RULES_NO_LABEL };
+	struct rule unnamed = { RULE_FOCUS, "thread name", RULES_NO_LABEL };
+	struct rule named = { RULE_IGNORE, "thread name", RULES_NO_LABEL };
+	struct rule any = { RULE_FOCUS, "thread name", "*" };
 	struct rule method = { RULE_METHOD, "b", "m.rb" };
 	struct rule number = { RULE_FOCUS, "pid", "7" };
 	struct rule other_file = { RULE_METHOD, "b", "n.rb" };
@@ -276,6 +279,14 @@ static void labels_and_rules(void **state)
 	assert_int_equal(SUM(NULL, { &value, 1 }), 0);
 	view__free(view);
 	assert_int_equal(SUM(NULL, { &missing, 1 }), 4);
+	view__free(view);
+	/* As `report` has it: the name stands for a label that is not there, and no pattern does.
+	 */
+	assert_int_equal(SUM(NULL, { &unnamed, 1 }), 4);
+	view__free(view);
+	assert_int_equal(SUM(NULL, { &named, 1 }), 3);
+	view__free(view);
+	assert_int_equal(SUM(NULL, { &any, 1 }), 3);
 	view__free(view);
 	assert_int_equal(SUM(NULL, { &number, 1 }), 3);
 	view__free(view);

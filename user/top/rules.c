@@ -6,11 +6,9 @@
 
 const char *rules__label_name(const char *name)
 {
-	if (!strcmp(name, "thread"))
-		return "thread name";
-	if (!strcmp(name, "endpoint"))
-		return "trace endpoint";
-	return name;
+	const char *known = profile_labels__known(name, strlen(name));
+
+	return known ? known : name;
 }
 
 const struct profile_label *rules__label(const struct profile *profile, uint32_t label_set,
@@ -28,9 +26,12 @@ const struct profile_label *rules__label(const struct profile *profile, uint32_t
 
 static bool fits(const struct rule *rule, const char *text)
 {
+	/* As in a saved profile: no pattern fits what is not there, but for its name. */
+	if (!text)
+		return !strcmp(rule->text, PROFILE_LABELS_NONE);
 	if (rule->kind == RULE_VALUE)
-		return !strcmp(text ? text : RULES_NO_LABEL, rule->text);
-	return text && !fnmatch(rule->text, text, 0);
+		return !strcmp(rule->text, text);
+	return !fnmatch(rule->text, text, 0);
 }
 
 /* Another RULE_FOCUS with the same label that fits. */

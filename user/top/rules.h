@@ -11,8 +11,8 @@
 #include "../agg/profile_labels.h"
 
 enum rule_kind {
-	RULE_FOCUS = 0, /* the label's value fits */
-	RULE_IGNORE,	/* it does not, or there is no such label */
+	RULE_FOCUS = 0, /* the label's value fits; RULES_NO_LABEL: or there is none */
+	RULE_IGNORE,	/* the contrary */
 	RULE_VALUE,	/* the label's value is this very text; RULES_NO_LABEL: there is none */
 	RULE_METHOD,	/* a method of this name and file is in the stack */
 };

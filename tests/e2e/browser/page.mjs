@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-2-Clause
 // Opens a page in Debian's Chromium, does what a person would, and prints what was seen as JSON:
-// node page.mjs FILE SCENARIO [SCREENSHOT]. RBPROF_NPM: the folder that tests/npm/install made.
+// node page.mjs FILE SCENARIO [SCREENSHOT]. RBPROF_NPM: the folder that tests/npm/install driver made.
 import { createRequire } from "node:module";
 import { pathToFileURL } from "node:url";
 import { scenarios } from "./scenarios.mjs";
