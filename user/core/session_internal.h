@@ -134,7 +134,7 @@ void session__remove_member(struct session *session, pid_t pid);
 bool session__proved(struct session *session, struct tracked_process *process);
 extern const struct sideband_handler session_sideband_handler;
 
-/* session_events.c: from events to rows. */
+/* session_stacks.c: from frames to stacks of the profile. */
 /* Gets ready to name frames of the process, if its VM is up. True once nothing is left to do. */
 bool session__prepare(struct session *session, struct tracked_process *process);
 /*
@@ -143,6 +143,10 @@ bool session__prepare(struct session *session, struct tracked_process *process);
  */
 void session__stack(struct session *session, struct tracked_process *process,
 		    const struct rbprof_sample *sample, struct tracked_row_key *key);
+/* Opens what names are read through; once a process. False: there are none. */
+bool session__has_names(struct session *session, struct tracked_process *process);
+
+/* session_events.c: from events to rows. */
 /* Brings the thread's name and ractor up to date, and fills them into the key. */
 void session__name(struct session *session, struct tracked_process *process,
 		   struct tracked_thread *thread, const struct rbprof_sample *sample,
@@ -151,8 +155,6 @@ void session__name(struct session *session, struct tracked_process *process,
 void session__add_overhead(struct session *session, struct tracked_thread *thread, uint64_t ns);
 /* The event's time where samples have one. */
 uint64_t session__time(const struct session *session, uint64_t time_ns);
-/* Opens what names are read through; once a process. False: there are none. */
-bool session__has_names(struct session *session, struct tracked_process *process);
 void session__on_event(void *context, const struct rbprof_event *event, size_t size);
 void session__end_process(struct session *session, struct tracked_process *process);
 /* Drops the oldest ended processes when there are many. */
