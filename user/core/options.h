@@ -68,6 +68,7 @@ struct options {
 	bool no_gc_stack, no_uprobes, timeline;
 	bool no_trace, no_endpoint; /* of what tracers say */
 	bool no_frame_endpoint;
+	bool vm_counters;     /* what VMs have counted is read at their end; gate run */
 	uint64_t ring_ns;     /* --ring: only the last so many are kept; 0: all */
 	uint64_t interval_ns; /* --interval: of the table; 0: not given */
 	enum options_stats stats;
