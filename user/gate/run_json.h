@@ -35,10 +35,10 @@ struct gate_run {
 	char *started;	 /* RFC 3339, UTC */
 	char *version;	 /* of rbprof-bpf */
 	int64_t hz;
-	int64_t pair;	/* from 1; GATE_RUN_UNKNOWN: not interleaved */
-	int64_t work;	/* units of work; at least 1 where it is known */
-	int64_t cpu_ns; /* of all Ruby processes of the run, as the kernel counts */
-	int64_t wall_ns; /* from COMMAND's first instruction to its end */
+	int64_t pair;	 /* from 1; GATE_RUN_UNKNOWN: not interleaved */
+	int64_t work;	 /* units of work; at least 1 where it is known */
+	int64_t cpu_ns;	 /* of all Ruby processes of the run, as the kernel counts */
+	int64_t wall_ns; /* from COMMAND's exec to its end */
 	int64_t gc_ns;	 /* CPU of the collector, in cpu_ns */
 	int64_t gc_count;
 	int64_t allocated; /* objects */
