@@ -13,9 +13,12 @@
 
 #include "log.h"
 
-#define OPTIONS_DEFAULT_HZ 99
-#define OPTIONS_MAX_HZ	   10000
-#define OPTIONS_MAX_PIDS   4096
+#define OPTIONS_DEFAULT_HZ   99
+#define OPTIONS_MAX_HZ	     10000
+#define OPTIONS_MAX_PIDS     4096
+#define OPTIONS_DEFAULT_RUNS 10
+#define OPTIONS_MAX_RUNS     1000
+#define OPTIONS_MAX_WARMUPS  100
 
 enum options_command {
 	OPTIONS_RECORD = 0,
@@ -26,6 +29,7 @@ enum options_command {
 	OPTIONS_STATE,
 	OPTIONS_DOCTOR,
 	OPTIONS_DIFF,
+	OPTIONS_GATE,
 	OPTIONS_COMMAND_COUNT,
 };
 
@@ -78,6 +82,11 @@ struct options {
 	struct options_list ignores; /* --ignore: LABEL=GLOB */
 	bool by_line;		     /* --lines */
 	bool normalize;
+
+	/* gate run */
+	uint32_t runs, warmups;
+	const char *interleave; /* BASE COMMAND; NULL: not given */
+	int64_t work;		/* --work; 0: not given */
 
 	bool json;	  /* --json */
 	const char *file; /* report: FILE; diff: BASE */
