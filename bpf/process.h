@@ -156,6 +156,7 @@ static __always_inline void process_fork(struct task_struct *parent, struct task
 	copy.serial = __sync_fetch_and_add(&last_serial, 1) + 1;
 	copy.cpu_at_attach_ns = 0;
 	bpf_map_update_elem(&counters, &copy.serial, &no_counts, BPF_ANY);
+	vm_fork(process, copy.serial);
 	thread_start(child, copy.serial, 0);
 	emit_lifecycle(child, RBPROF_EVENT_FORK, copy.serial, true, parent_tgid, process->serial);
 	bpf_map_update_elem(&processes, &tgid, &copy, BPF_ANY);
@@ -190,6 +191,7 @@ static __always_inline void process_exit(struct task_struct *task)
 
 	if (task->signal->live.counter)
 		return;
+	vm_end(task, 0);
 	process = bpf_map_lookup_elem(&processes, &tgid);
 	if (process)
 		emit_lifecycle(task, RBPROF_EVENT_EXIT, process->serial, true, 0, 0);

@@ -21,6 +21,7 @@
 #include "sample.h"
 #include "wait.h"
 #include "wall.h"
+#include "vm_counters.h"
 #include "process.h"
 #include "gc.h"
 
@@ -188,6 +189,22 @@ SEC("uprobe")
 int on_gc_exit(struct pt_regs *ctx)
 {
 	gc_exit(ctx);
+	return 0;
+}
+
+/* A VM takes itself down; user space makes it a program for many uprobes. */
+SEC("uprobe")
+int on_vm_end(struct pt_regs *ctx)
+{
+	vm_end(bpf_get_current_task_btf(), RBPROF_VM_ENDED);
+	return 0;
+}
+
+/* The program is about to be replaced, its memory is still there. Since Linux 6.10. */
+SEC("tp_btf/sched_prepare_exec")
+int BPF_PROG(on_program_end, struct task_struct *task, struct linux_binprm *bprm)
+{
+	vm_end(task, 0);
 	return 0;
 }
 

@@ -156,6 +156,26 @@ struct rbprof_gc_sums {
 	__u32 hits[RBPROF_GC_SITES]; /* in this window */
 };
 
+enum rbprof_vm_flags {
+	RBPROF_VM_BASE_READ = 1 << 0, /* a fork: what it began with is known */
+	RBPROF_VM_READ = 1 << 1,      /* the figures at the end of the image were read */
+	RBPROF_VM_ENDED = 1 << 2,     /* ... when the VM was taken down: no later reading counts */
+	RBPROF_VM_UNREADABLE = 1 << 3,
+};
+
+/* What the VM itself has counted (GC.stat), read when its process image ends. */
+struct rbprof_vm_figures {
+	__u64 allocated; /* total_allocated_objects; meaningless where the layout has no such */
+	__u64 gc_count;	 /* GC.count */
+};
+
+struct rbprof_vm_counters {
+	struct rbprof_vm_figures base; /* of the parent when it forked */
+	struct rbprof_vm_figures end;
+	__u32 flags; /* enum rbprof_vm_flags */
+	__u32 reserved;
+};
+
 /* Map "counters", by serial; counted by BPF, made and removed by user space (forks: made by BPF).
  */
 struct rbprof_counters {
@@ -163,6 +183,7 @@ struct rbprof_counters {
 	__u64 taken;	   /* samples put into the ring */
 	__u64 lost_cpu_ns; /* CPU of thread events that found no room in the ring */
 	__u64 threads_started;
+	struct rbprof_vm_counters vm;
 	struct rbprof_gc_sums gc;
 	__u64 errors[RBPROF_E_COUNT];
 };
@@ -196,6 +217,7 @@ enum rbprof_config_flags {
 	RBPROF_COLLECT_GC = 1 << 1,
 	RBPROF_PROBE_GC = 1 << 2,	  /* the programs of its entries and exits are loaded */
 	RBPROF_COLLECT_ENDPOINT = 1 << 3, /* that of the trace */
+	RBPROF_COLLECT_VM = 1 << 4,	  /* what VMs have counted, at their end */
 };
 
 /* Whose exec starts the clocks of a process that may turn out to be Ruby. */
@@ -434,6 +456,7 @@ _Static_assert(sizeof(struct rbprof_frame) == 32, "abi");
 _Static_assert(sizeof(struct rbprof_gc_state) == 16, "abi");
 _Static_assert(sizeof(struct rbprof_wait) == 48, "abi");
 _Static_assert(sizeof(struct rbprof_gc_sums) == 80 + 4 * RBPROF_GC_SITES, "abi");
+_Static_assert(sizeof(struct rbprof_vm_counters) == 40, "abi");
 _Static_assert(sizeof(struct rbprof_sample) == 256 + 16 * RBPROF_RECEIVERS, "abi");
 _Static_assert(offsetof(struct rbprof_sample, stack_hash) == 56, "abi");
 _Static_assert(offsetof(struct rbprof_sample, gc) == 64, "abi");
@@ -444,8 +467,9 @@ _Static_assert(sizeof(struct rbprof_clock) == 136, "abi");
 _Static_assert(offsetof(struct rbprof_clock, comm) == 120, "abi");
 _Static_assert(sizeof(struct rbprof_lifecycle) == 64, "abi");
 _Static_assert(sizeof(struct ruby_layout) % 2 == 0, "abi");
-_Static_assert(sizeof(struct rbprof_counters) ==
-		       32 + sizeof(struct rbprof_gc_sums) + 8 * RBPROF_E_COUNT,
+_Static_assert(sizeof(struct rbprof_counters) == 32 + sizeof(struct rbprof_vm_counters) +
+							 sizeof(struct rbprof_gc_sums) +
+							 8 * RBPROF_E_COUNT,
 	       "abi");
 
 #endif

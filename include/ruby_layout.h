@@ -14,6 +14,7 @@
  *	ractor	rb_ractor_t (ractor_core.h)
  *	cme	rb_callable_method_entry_t, def: rb_method_definition_t (method.h)
  *	objspace	rb_objspace_t (gc.c; gc/default/default.c from 3.4)
+ *	heap	rb_size_pool_t of 3.3, rb_heap_t from 3.4 on (likewise)
  */
 #ifndef RBPROF_RUBY_LAYOUT_H
 #define RBPROF_RUBY_LAYOUT_H
@@ -88,7 +89,9 @@
 	/* garbage collector */ \
 	F(objspace__flags) F(objspace__profile_count) F(objspace__profile_major_gc_count) \
 	F(objspace__latest_gc_info) F(objspace__obj_to_id_tbl) \
-	F(objspace__total_time) F(objspace__marking_time) F(objspace__sweeping_time)
+	F(objspace__total_time) F(objspace__marking_time) F(objspace__sweeping_time) \
+	F(objspace__total_allocated_objects) F(objspace__heaps) \
+	F(heap__total_allocated_objects) F(heap__sizeof)
 
 /* Values that differ between releases, and are not offsets. */
 #define RUBY_LAYOUT_VALUES(F) \
@@ -97,7 +100,7 @@
 	F(shape_offset_bits) F(shape_object_id_bit) F(shape_complex_bit) F(shape_type_object_id) \
 	F(imemo_fields) \
 	F(robject_embed_bit) F(robject_embed_bit_means) F(shape_id_bits) \
-	F(shape_too_complex_bit) F(shape_too_complex_type)
+	F(shape_too_complex_bit) F(shape_too_complex_type) F(heap_count)
 /* clang-format on */
 
 struct ruby_layout {

@@ -50,7 +50,7 @@ static bool is_file(const struct options_row *row)
 
 static bool takes_command(int command)
 {
-	return command == OPTIONS_RECORD || command == OPTIONS_TOP;
+	return command == OPTIONS_RECORD || command == OPTIONS_TOP || command == OPTIONS_GATE;
 }
 
 static const struct options_row *landed(int command, size_t *index)

@@ -24,6 +24,7 @@ int cmd_ps(int argc, char **argv);
 int cmd_report(int argc, char **argv);
 int cmd_diff(int argc, char **argv);
 int cmd_state(int argc, char **argv);
+int cmd_gate(int argc, char **argv);
 int cmd_doctor(int argc, char **argv);
 
 #endif

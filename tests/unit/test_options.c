@@ -342,6 +342,36 @@ static void test_other_commands(void **state)
 	refuse("doctor x", "takes no argument");
 }
 
+static void test_gate(void **state)
+{
+	struct options options;
+	struct line line;
+
+	(void)state;
+	accept(&line, "gate -n 3 --warmup 0 --work 7 --interleave true -o runs -- ruby -n x.rb",
+	       &options);
+	assert_int_equal(options.runs, 3);
+	assert_int_equal(options.warmups, 0);
+	assert_int_equal(options.work, 7);
+	assert_string_equal(options.interleave, "true");
+	assert_string_equal(options.output, "runs");
+	assert_string_equal(options.command[1], "-n");
+	options__free(&options);
+	accept(&line, "gate -o runs ruby", &options);
+	assert_int_equal(options.runs, OPTIONS_DEFAULT_RUNS);
+	assert_int_equal(options.warmups, 1);
+	assert_int_equal(options.work, 0);
+	options__free(&options);
+
+	refuse("gate -n 0 ruby", "bad number of runs '0'");
+	refuse("gate -n 1001 ruby", "from 1 to 1000");
+	refuse("gate --warmup -1 ruby", "bad --warmup '-1'");
+	refuse("gate --work 0 ruby", "bad --work '0'");
+	refuse("gate --work 1.5 ruby", "bad --work '1.5'");
+	refuse("gate -p 1", "invalid option");
+	refuse("gate --", "no COMMAND after --");
+}
+
 /* What has not landed is refused with these very words, by every command that will have it. */
 static void test_not_in_this_version(void **state)
 {
@@ -509,6 +539,7 @@ int main(void)
 		cmocka_unit_test(test_durations),
 		cmocka_unit_test(test_formats),
 		cmocka_unit_test(test_other_commands),
+		cmocka_unit_test(test_gate),
 		cmocka_unit_test(test_not_in_this_version),
 		cmocka_unit_test(test_hostile_text),
 		cmocka_unit_test(test_help),

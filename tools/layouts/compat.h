@@ -241,6 +241,9 @@ struct layout_context_head {
  * gc.c, gc/default/default.c from 3.4: rb_objspace_t is long and full of build options, so the
  * offsets are given as measured; what rb_during_gc and rb_gc_count do in a given file corrects
  * those of the flags and the count when it is opened (user/discover/runtime.c).
+ *
+ * Objects allocated are counted in the objspace up to 3.2, by heap in 3.3 and 3.4. What 4.0 has
+ * there was not measured.
  */
 #if RELEASE == 207
 #define OBJSPACE_FLAGS	       16
@@ -252,6 +255,11 @@ struct layout_context_head {
 #define OBJSPACE_MARKING_TIME  RUBY_NO_FIELD
 #define OBJSPACE_SWEEPING_TIME RUBY_NO_FIELD
 #define OBJSPACE_MEASURE_BIT   RUBY_NO_FIELD
+#define OBJSPACE_ALLOCATED     24
+#define OBJSPACE_HEAPS	       RUBY_NO_FIELD
+#define HEAP_ALLOCATED	       RUBY_NO_FIELD
+#define HEAP_SIZEOF	       RUBY_NO_FIELD
+#define HEAP_COUNT	       RUBY_NO_FIELD
 #elif RELEASE == 300
 #define OBJSPACE_FLAGS	       16
 #define OBJSPACE_COUNT	       424
@@ -262,6 +270,11 @@ struct layout_context_head {
 #define OBJSPACE_MARKING_TIME  RUBY_NO_FIELD
 #define OBJSPACE_SWEEPING_TIME RUBY_NO_FIELD
 #define OBJSPACE_MEASURE_BIT   RUBY_NO_FIELD
+#define OBJSPACE_ALLOCATED     24
+#define OBJSPACE_HEAPS	       RUBY_NO_FIELD
+#define HEAP_ALLOCATED	       RUBY_NO_FIELD
+#define HEAP_SIZEOF	       RUBY_NO_FIELD
+#define HEAP_COUNT	       RUBY_NO_FIELD
 #elif RELEASE == 301
 #define OBJSPACE_FLAGS	       16
 #define OBJSPACE_COUNT	       440
@@ -272,6 +285,11 @@ struct layout_context_head {
 #define OBJSPACE_MARKING_TIME  RUBY_NO_FIELD
 #define OBJSPACE_SWEEPING_TIME RUBY_NO_FIELD
 #define OBJSPACE_MEASURE_BIT   11
+#define OBJSPACE_ALLOCATED     24
+#define OBJSPACE_HEAPS	       RUBY_NO_FIELD
+#define HEAP_ALLOCATED	       RUBY_NO_FIELD
+#define HEAP_SIZEOF	       RUBY_NO_FIELD
+#define HEAP_COUNT	       RUBY_NO_FIELD
 #elif RELEASE == 302
 #define OBJSPACE_FLAGS	       16
 #define OBJSPACE_COUNT	       1280
@@ -282,6 +300,11 @@ struct layout_context_head {
 #define OBJSPACE_MARKING_TIME  RUBY_NO_FIELD
 #define OBJSPACE_SWEEPING_TIME RUBY_NO_FIELD
 #define OBJSPACE_MEASURE_BIT   11
+#define OBJSPACE_ALLOCATED     24
+#define OBJSPACE_HEAPS	       RUBY_NO_FIELD
+#define HEAP_ALLOCATED	       RUBY_NO_FIELD
+#define HEAP_SIZEOF	       RUBY_NO_FIELD
+#define HEAP_COUNT	       RUBY_NO_FIELD
 #elif RELEASE == 303
 #define OBJSPACE_FLAGS	       16
 #define OBJSPACE_COUNT	       1392
@@ -292,6 +315,11 @@ struct layout_context_head {
 #define OBJSPACE_MARKING_TIME  1400
 #define OBJSPACE_SWEEPING_TIME 1424
 #define OBJSPACE_MEASURE_BIT   12
+#define OBJSPACE_ALLOCATED     RUBY_NO_FIELD
+#define OBJSPACE_HEAPS	       32
+#define HEAP_ALLOCATED	       48
+#define HEAP_SIZEOF	       224
+#define HEAP_COUNT	       5
 #elif RELEASE == 304
 #define OBJSPACE_FLAGS	       20
 #define OBJSPACE_COUNT	       1008
@@ -302,6 +330,11 @@ struct layout_context_head {
 #define OBJSPACE_MARKING_TIME  1016
 #define OBJSPACE_SWEEPING_TIME 1040
 #define OBJSPACE_MEASURE_BIT   12
+#define OBJSPACE_ALLOCATED     RUBY_NO_FIELD
+#define OBJSPACE_HEAPS	       40
+#define HEAP_ALLOCATED	       32
+#define HEAP_SIZEOF	       144
+#define HEAP_COUNT	       5
 #elif RELEASE == 400
 #define OBJSPACE_FLAGS	       28
 #define OBJSPACE_COUNT	       1048
@@ -312,6 +345,11 @@ struct layout_context_head {
 #define OBJSPACE_MARKING_TIME  1056
 #define OBJSPACE_SWEEPING_TIME 1080
 #define OBJSPACE_MEASURE_BIT   12
+#define OBJSPACE_ALLOCATED     RUBY_NO_FIELD
+#define OBJSPACE_HEAPS	       RUBY_NO_FIELD
+#define HEAP_ALLOCATED	       RUBY_NO_FIELD
+#define HEAP_SIZEOF	       RUBY_NO_FIELD
+#define HEAP_COUNT	       RUBY_NO_FIELD
 #endif
 
 #endif

@@ -200,6 +200,11 @@ static void print_vm(void)
 	P(objspace__marking_time, OBJSPACE_MARKING_TIME);
 	P(objspace__sweeping_time, OBJSPACE_SWEEPING_TIME);
 	P(objspace__obj_to_id_tbl, OBJSPACE_OBJ_TO_ID);
+	P(objspace__total_allocated_objects, OBJSPACE_ALLOCATED);
+	P(objspace__heaps, OBJSPACE_HEAPS);
+	P(heap__total_allocated_objects, HEAP_ALLOCATED);
+	P(heap__sizeof, HEAP_SIZEOF);
+	P(heap_count, HEAP_COUNT);
 	P(gc_measure_bit, OBJSPACE_MEASURE_BIT);
 }
 

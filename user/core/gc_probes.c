@@ -8,28 +8,19 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <sys/vfs.h>
 #include <time.h>
 #include <unistd.h>
 #include <uthash.h>
 
-#include "../discover/mappings.h"
 #include "log.h"
+#include "uprobes.h"
 
 #define WINDOW_NS      100000000
 #define BUDGET_SHARE   100  /* of a window: one part of this many */
 #define PROGRAM_NS     4000 /* what our programs take at a hit, and what they push out of caches */
 #define MEASURED_CALLS 51
 #define OTHER_BYTES    (1024 * 1024)
-
-/* include/uapi/linux/bpf.h, union bpf_attr: link_create with uprobe_multi */
-struct link_create {
-	uint32_t prog_fd, target_fd, attach_type, flags;
-	uint64_t path, offsets, ref_ctr_offsets, cookies;
-	uint32_t count, uprobe_flags, pid;
-	uint32_t reserved;
-};
 
 /* Probes for everybody that maps one file. */
 struct everybody {
@@ -65,28 +56,6 @@ __asm__(".text\n.type gc_probes_own_site, @function\n"
 	"gc_probes_own_site:\n\tnop\n\tret\n.size gc_probes_own_site, .-gc_probes_own_site\n");
 void gc_probes_own_site(void);
 
-/* Probes at file offsets. A link's fd, or -errno. pid 0: in every process. */
-static int create_link(int program, int file, pid_t pid, const uint64_t *offsets,
-		       const uint64_t *cookies, uint32_t count)
-{
-	char path[32];
-	struct link_create attr = {
-		.prog_fd = (uint32_t)program,
-		.attach_type = GC_PROBES_ATTACH_TYPE,
-		.path = (uint64_t)(uintptr_t)path,
-		.offsets = (uint64_t)(uintptr_t)offsets,
-		.cookies = (uint64_t)(uintptr_t)cookies,
-		.count = count,
-		.pid = (uint32_t)pid,
-	};
-	long fd;
-
-	/* Whatever mount namespace the file is of, and also if it has been deleted. */
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", file);
-	fd = syscall(SYS_bpf, BPF_LINK_CREATE, &attr, sizeof(attr));
-	return fd < 0 ? -errno : (int)fd;
-}
-
 /* ---- what a hit costs ---- */
 
 static int compare(const void *a, const void *b)
@@ -119,40 +88,7 @@ static uint64_t time_call(volatile unsigned char *other)
 	return times[MEASURED_CALLS / 2];
 }
 
-/* The mapping of an address: its file, and where in the file the address lies. */
-struct place {
-	pid_t pid;
-	uint64_t address;
-	int file; /* fd or -errno */
-	uint64_t offset;
-};
-
-static int look_at(const struct mapping *mapping, void *context)
-{
-	struct place *place = context;
-
-	if (place->address < mapping->start || place->address >= mapping->end)
-		return 0;
-	place->offset = place->address - mapping->start + mapping->offset;
-	place->file = mappings__open(place->pid, mapping);
-	return 1;
-}
-
-/* Opens the file, by whatever name the process knows it. 0 or -errno. */
-static int find_place(pid_t pid, uint64_t address, struct place *ret_place)
-{
-	struct place place = { .pid = pid, .address = address, .file = -ESRCH };
-	int found = mappings__each(pid, look_at, &place);
-
-	if (found < 0)
-		return found;
-	if (place.file < 0)
-		return place.file;
-	*ret_place = place;
-	return 0;
-}
-
-static int measure(int program, const struct place *place, uint32_t *ret_trap_ns)
+static int measure(int program, const struct uprobes_place *place, uint32_t *ret_trap_ns)
 {
 	const uint64_t cookie = 0;
 	unsigned char *other = calloc(1, OTHER_BYTES);
@@ -162,7 +98,7 @@ static int measure(int program, const struct place *place, uint32_t *ret_trap_ns
 	if (!other)
 		return -ENOMEM;
 	plain = time_call(other);
-	link = create_link(program, place->file, getpid(), &place->offset, &cookie, 1);
+	link = uprobes__link(program, place->file, getpid(), &place->offset, &cookie, 1);
 	if (link >= 0) {
 		probed = time_call(other);
 		*ret_trap_ns = probed > plain ? (uint32_t)(probed - plain) : 0;
@@ -176,16 +112,16 @@ static int measure(int program, const struct place *place, uint32_t *ret_trap_ns
 
 int gc_probes__measure(uint32_t *ret_trap_ns)
 {
-	LIBBPF_OPTS(bpf_prog_load_opts, options, .expected_attach_type = GC_PROBES_ATTACH_TYPE);
+	LIBBPF_OPTS(bpf_prog_load_opts, options, .expected_attach_type = UPROBES_ATTACH_TYPE);
 	/* r0 = 0; exit */
 	const struct bpf_insn code[] = {
 		{ .code = BPF_ALU64 | BPF_MOV | BPF_K },
 		{ .code = BPF_JMP | BPF_EXIT },
 	};
-	struct place place;
+	struct uprobes_place place;
 	int program, error;
 
-	error = find_place(getpid(), (uint64_t)(uintptr_t)gc_probes_own_site, &place);
+	error = uprobes__find(getpid(), (uint64_t)(uintptr_t)gc_probes_own_site, &place);
 	if (error)
 		return error;
 	program = bpf_prog_load(BPF_PROG_TYPE_KPROBE, "gc_measure", "GPL", code,
@@ -261,12 +197,12 @@ static int create_links(const struct gc_probes *probes, const struct runtime_gc_
 
 	count = pick(sites->exits, sites->exit_count, RBPROF_GC_EXITS, removed, offsets, cookies);
 	if (count)
-		links[1] = create_link(probes->programs[1], file, pid, offsets, cookies, count);
+		links[1] = uprobes__link(probes->programs[1], file, pid, offsets, cookies, count);
 	if (count && links[1] < 0)
 		return links[1] == -EINVAL ? -ENOTSUP : links[1];
 	count = pick(sites->entries, sites->entry_count, 0, removed, offsets, cookies);
 	if (count)
-		links[0] = create_link(probes->programs[0], file, pid, offsets, cookies, count);
+		links[0] = uprobes__link(probes->programs[0], file, pid, offsets, cookies, count);
 	if (count && links[0] < 0) {
 		int error = links[0];
 
@@ -355,10 +291,10 @@ static int link_process(const struct gc_probes *probes, struct probed_process *p
 	const struct runtime_gc_sites *sites = &process->runtime->gc;
 	uint32_t all = all_sites(sites);
 	int links[2] = { -1, -1 }, error = 0;
-	struct place place;
+	struct uprobes_place place;
 
 	if ((process->removed_sites & all) != all) {
-		error = find_place(process->pid, process->address, &place);
+		error = uprobes__find(process->pid, process->address, &place);
 		if (error)
 			return error;
 		error = create_links(probes, sites, place.file, process->pid,
@@ -399,8 +335,8 @@ static void free_process(struct gc_probes *probes, struct probed_process *proces
 /* For everybody: through this process's file. */
 static int link_everybody(struct gc_probes *probes, const struct probed_process *process)
 {
-	struct place place;
-	int error = find_place(process->pid, process->address, &place);
+	struct uprobes_place place;
+	int error = uprobes__find(process->pid, process->address, &place);
 
 	if (error)
 		return error;

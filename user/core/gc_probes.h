@@ -16,9 +16,6 @@
 
 #include "../discover/ruby_process.h"
 
-/* include/uapi/linux/bpf.h, enum bpf_attach_type; the programs are loaded with it. */
-#define GC_PROBES_ATTACH_TYPE 48 /* BPF_TRACE_UPROBE_MULTI */
-
 struct gc_probes;
 
 /*

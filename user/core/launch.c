@@ -19,12 +19,19 @@
 
 #define MAX_GROUPS 65536 /* Linux's NGROUPS_MAX */
 
+/* What the parent says when it lets the child go. */
+struct go {
+	bool hides_terminal;
+	bool has_output;
+	int output; /* fd: in the child's table since the fork */
+};
+
 struct launch {
 	pid_t pid;
 	int pidfd;
 	int go_fd;    /* writing end: one byte lets the child exec; -1 once it was */
 	int error_fd; /* reading end: the child's errno, or its end where the exec worked */
-	bool hides_terminal;
+	struct go go;
 	bool is_gone;
 	int status;
 };
@@ -142,6 +149,18 @@ static int find_identity(struct identity *ret_identity)
 	return read_groups(ret_identity);
 }
 
+bool launch__other_user(uid_t *ret_uid, gid_t *ret_gid)
+{
+	uid_t uid;
+	gid_t gid;
+
+	if (geteuid() || read_id("SUDO_UID", &uid) || read_id("SUDO_GID", &gid) || !uid)
+		return false;
+	*ret_uid = uid;
+	*ret_gid = gid;
+	return true;
+}
+
 static int take_identity(const struct identity *identity)
 {
 	if (!identity->is_other)
@@ -183,12 +202,6 @@ static void exec_shell(const char *path, char *const argv[])
 	execv(_PATH_BSHELL, shell);
 }
 
-/* What the byte says that lets the child go. */
-enum go {
-	GO = 0,
-	GO_WITHOUT_TERMINAL,
-};
-
 /* An error leaves the terminal to the child: it shows more than it should. */
 static void leave_terminal(void)
 {
@@ -202,18 +215,35 @@ static void leave_terminal(void)
 		close(nothing);
 }
 
+/* 0 or -errno. */
+static int set_streams(const struct go *go)
+{
+	int nothing;
+
+	if (go->hides_terminal)
+		leave_terminal();
+	if (!go->has_output)
+		return 0;
+	nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
+	if (nothing < 0 || dup2(nothing, STDIN_FILENO) < 0 || dup2(go->output, STDOUT_FILENO) < 0 ||
+	    dup2(go->output, STDERR_FILENO) < 0)
+		return -errno;
+	close(nothing);
+	return 0;
+}
+
 static _Noreturn void run_child(const char *path, char *const argv[],
 				const struct identity *identity, int go_fd, int error_fd)
 {
-	char go;
+	struct go go;
 	int error;
 
-	/* No byte: our parent is gone, or will not have us run. */
-	if (read_fd(go_fd, &go, 1) != 1)
+	/* No word: our parent is gone, or will not have us run. */
+	if (read_fd(go_fd, &go, sizeof(go)) != sizeof(go))
 		_exit(0);
-	if (go == GO_WITHOUT_TERMINAL)
-		leave_terminal();
-	error = -take_identity(identity);
+	error = -set_streams(&go);
+	if (!error)
+		error = -take_identity(identity);
 	if (!error) {
 		restore_signals();
 		execv(path, argv);
@@ -307,12 +337,17 @@ int launch__pidfd(const struct launch *launch)
 
 void launch__hide_terminal(struct launch *launch)
 {
-	launch->hides_terminal = true;
+	launch->go.hides_terminal = true;
+}
+
+void launch__set_output(struct launch *launch, int fd)
+{
+	launch->go.has_output = true;
+	launch->go.output = fd;
 }
 
 int launch__go(struct launch *launch)
 {
-	const char go = launch->hides_terminal ? GO_WITHOUT_TERMINAL : GO;
 	struct sigaction ignore = { .sa_handler = SIG_IGN }, before;
 	ssize_t length;
 	int error = 0, status;
@@ -321,7 +356,7 @@ int launch__go(struct launch *launch)
 		return -EALREADY;
 	/* A child that was killed meanwhile must not kill us by the pipe. */
 	sigaction(SIGPIPE, &ignore, &before);
-	while (write(launch->go_fd, &go, 1) < 0 && errno == EINTR)
+	while (write(launch->go_fd, &launch->go, sizeof(launch->go)) < 0 && errno == EINTR)
 		;
 	sigaction(SIGPIPE, &before, NULL);
 	close_fd(&launch->go_fd);

@@ -8,6 +8,7 @@
 #ifndef RBPROF_LAUNCH_H
 #define RBPROF_LAUNCH_H
 
+#include <stdbool.h>
 #include <sys/types.h>
 
 struct launch;
@@ -48,6 +49,12 @@ int launch__new(char *const argv[], struct launch **ret_launch);
  */
 void launch__hide_terminal(struct launch *launch);
 
+/*
+ * Before launch__go(): the child's stdout and stderr go to fd, which was open when the child was
+ * forked, and its stdin is /dev/null.
+ */
+void launch__set_output(struct launch *launch, int fd);
+
 /* Of the child: its pid is valid until launch__wait() has returned 0, or launch__free(). */
 pid_t launch__pid(const struct launch *launch);
 /* Readable when the child has ended. Owned by launch. */
@@ -59,6 +66,11 @@ int launch__pidfd(const struct launch *launch);
  * -EALREADY on a second call.
  */
 int launch__go(struct launch *launch);
+
+/* Whether COMMAND runs as another user than we do, and as whom. False also where that makes no
+ * sense.
+ */
+bool launch__other_user(uid_t *ret_uid, gid_t *ret_gid);
 
 /* Exit status that a shell gives for an error of launch__new() or launch__go(): 127 or 126. */
 int launch__exit_status(int error);

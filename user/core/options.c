@@ -193,21 +193,6 @@ static int parse_stats(struct options *options, const char *text)
 	return 0;
 }
 
-static int parse_color(struct options *options, const char *text)
-{
-	if (!text || !strcmp(text, "always")) {
-		options->color = LOG_COLOR_ALWAYS;
-	} else if (!strcmp(text, "auto")) {
-		options->color = LOG_COLOR_AUTO;
-	} else if (!strcmp(text, "never")) {
-		options->color = LOG_COLOR_NEVER;
-	} else {
-		log__error("unknown --color=%s: give auto, always or never", text);
-		return EINVAL;
-	}
-	return 0;
-}
-
 /* ---- arguments that are not options ---- */
 
 static int parse_argument(struct parse *parse, char *text, struct argp_state *state)
@@ -219,6 +204,7 @@ static int parse_argument(struct parse *parse, char *text, struct argp_state *st
 	switch (parse->command) {
 	case OPTIONS_RECORD:
 	case OPTIONS_TOP:
+	case OPTIONS_GATE:
 		/* Everything from here on is COMMAND's own. */
 		options->command = &parse->argv[state->next - 1];
 		state->next = state->argc;
@@ -256,7 +242,7 @@ static int parse_argument(struct parse *parse, char *text, struct argp_state *st
 
 static bool takes_command(enum options_command command)
 {
-	return command == OPTIONS_RECORD || command == OPTIONS_TOP;
+	return command == OPTIONS_RECORD || command == OPTIONS_TOP || command == OPTIONS_GATE;
 }
 
 static int check_end(struct parse *parse, const struct argp_state *state)
@@ -383,9 +369,9 @@ static int parse_option(int key, char *text, struct argp_state *state)
 		options->verbosity = options->verbosity < 0 ? 1 : options->verbosity + 1;
 		return 0;
 	case OPTION_KEY_COLOR:
-		return parse_color(options, text);
+		return options__color(options, text);
 	default:
-		return ARGP_ERR_UNKNOWN;
+		return options__gate(options, key, text);
 	}
 }
 
@@ -500,6 +486,8 @@ int options__parse(enum options_command command, int argc, char **argv, struct o
 		.cpu = true,
 		.wall = true,
 		.gc = true,
+		.runs = OPTIONS_DEFAULT_RUNS,
+		.warmups = 1,
 	};
 	struct parse parse = { .command = command, .options = &options, .argv = argv };
 	struct argp_rows rows = { 0 };

@@ -13,9 +13,12 @@
 
 #include "log.h"
 
-#define OPTIONS_DEFAULT_HZ 99
-#define OPTIONS_MAX_HZ	   10000
-#define OPTIONS_MAX_PIDS   4096
+#define OPTIONS_DEFAULT_HZ   99
+#define OPTIONS_MAX_HZ	     10000
+#define OPTIONS_MAX_PIDS     4096
+#define OPTIONS_DEFAULT_RUNS 10
+#define OPTIONS_MAX_RUNS     1000
+#define OPTIONS_MAX_WARMUPS  100
 
 enum options_command {
 	OPTIONS_RECORD = 0,
@@ -26,6 +29,7 @@ enum options_command {
 	OPTIONS_STATE,
 	OPTIONS_DOCTOR,
 	OPTIONS_DIFF,
+	OPTIONS_GATE,
 	OPTIONS_COMMAND_COUNT,
 };
 
@@ -68,6 +72,7 @@ struct options {
 	bool no_gc_stack, no_uprobes, timeline;
 	bool no_trace, no_endpoint; /* of what tracers say */
 	bool no_frame_endpoint;
+	bool vm_counters;     /* what VMs have counted is read at their end; gate run */
 	uint64_t ring_ns;     /* --ring: only the last so many are kept; 0: all */
 	uint64_t interval_ns; /* --interval: of the table; 0: not given */
 	enum options_stats stats;
@@ -77,6 +82,11 @@ struct options {
 	struct options_list ignores; /* --ignore: LABEL=GLOB */
 	bool by_line;		     /* --lines */
 	bool normalize;
+
+	/* gate run */
+	uint32_t runs, warmups;
+	const char *interleave; /* BASE COMMAND; NULL: not given */
+	int64_t work;		/* --work; 0: not given */
 
 	bool json;	  /* --json */
 	const char *file; /* report: FILE; diff: BASE */

@@ -11,7 +11,8 @@
 #define STATE  (1u << OPTIONS_STATE)
 #define DOCTOR (1u << OPTIONS_DOCTOR)
 #define DIFF   (1u << OPTIONS_DIFF)
-#define EVERY  (RECORD | TOP | DUMP | PS | REPORT | STATE | DOCTOR | DIFF)
+#define GATE   (1u << OPTIONS_GATE)
+#define EVERY  (RECORD | TOP | DUMP | PS | REPORT | STATE | DOCTOR | DIFF | GATE)
 
 #define TEXT_OF(number)	 #number
 #define NUMBER(constant) TEXT_OF(constant)
@@ -43,7 +44,21 @@ const struct option_entry option_entries[] = {
 	OPTION(RECORD | TOP | DUMP, TARGET, 0, OPTION_KEY_CONTAINER, "container", "ID",
 	       "processes of this container; the beginning of its id is enough"),
 
-	OPTION(RECORD | TOP, COLLECT, 'F', 'F', "frequency", "HZ",
+	OPTION(GATE, RUN, 'n', 'n', "runs", "RUNS",
+	       "runs that are kept (of each command), 1 to " NUMBER(OPTIONS_MAX_RUNS) " (default "
+	       NUMBER(OPTIONS_DEFAULT_RUNS) ")"),
+	OPTION(GATE, RUN, 0, OPTION_KEY_WARMUP, "warmup", "K",
+	       "runs before these that are not kept, 0 to " NUMBER(OPTIONS_MAX_WARMUPS)
+	       " (default 1)"),
+	OPTION(GATE, RUN, 0, OPTION_KEY_INTERLEAVE, "interleave", "BASE",
+	       "run this command, too, in pairs with COMMAND: what changes on the machine "
+	       "meanwhile is the same for both"),
+	OPTION(GATE, RUN, 0, OPTION_KEY_WORK, "work", "N",
+	       "units of work that each run does (default: what COMMAND writes into the file that "
+	       "RBPROF_WORK names)"),
+	OPTION(GATE, RUN, 'o', 'o', "output", "DIR", "a new or empty folder for the runs"),
+
+	OPTION(RECORD | TOP | GATE, COLLECT, 'F', 'F', "frequency", "HZ",
 	       "samples a second on each CPU, 1 to " NUMBER(OPTIONS_MAX_HZ) " (default "
 	       NUMBER(OPTIONS_DEFAULT_HZ) ")"),
 	OPTION(RECORD | TOP, COLLECT, 'd', 'd', "duration", "TIME",
@@ -53,14 +68,14 @@ const struct option_entry option_entries[] = {
 	SWITCH(RECORD, COLLECT, 0, OPTION_KEY_NO_CPU, "no-cpu", "no CPU time"),
 	SWITCH(RECORD, COLLECT, 0, OPTION_KEY_WALL, "wall",
 	       "time of every thread, running or waiting, with its state (on by default)"),
-	SWITCH(RECORD, COLLECT, 0, OPTION_KEY_NO_WALL, "no-wall", "running threads only"),
+	SWITCH(RECORD | GATE, COLLECT, 0, OPTION_KEY_NO_WALL, "no-wall", "running threads only"),
 	SWITCH(RECORD, COLLECT, 0, OPTION_KEY_GC, "gc",
 	       "garbage collection on its own (on by default)"),
 	SWITCH(RECORD, COLLECT, 0, OPTION_KEY_NO_GC, "no-gc",
 	       "leave its CPU time in the threads' samples"),
 	SWITCH(RECORD, COLLECT, 0, OPTION_KEY_NO_GC_STACK, "no-gc-stack",
 	       "without the stack that set the collection off"),
-	SWITCH(RECORD | TOP, COLLECT, 0, OPTION_KEY_NO_UPROBES, "no-uprobes",
+	SWITCH(RECORD | TOP | GATE, COLLECT, 0, OPTION_KEY_NO_UPROBES, "no-uprobes",
 	       "put no probe into any process: garbage collection by the VM's clock, or sampled"),
 	SWITCH(RECORD, COLLECT, 0, OPTION_KEY_NO_FRAME_ENDPOINT, "no-frame-endpoint",
 	       "do not tell endpoints (action, job, route) from the stacks' frames"),
@@ -72,7 +87,7 @@ const struct option_entry option_entries[] = {
 	       "each sample on its own, with its time (end_timestamp_ns)"),
 	OPTION(RECORD, COLLECT, 0, OPTION_KEY_RING, "ring", "TIME",
 	       "keep only the last TIME, in bounded memory: written on SIGUSR1 and at the end"),
-	OPTION(RECORD, COLLECT, 0, OPTION_KEY_MAX_FRAMES, "max-frames", "N",
+	OPTION(RECORD | GATE, COLLECT, 0, OPTION_KEY_MAX_FRAMES, "max-frames", "N",
 	       "frames kept of a stack, 0 to " NUMBER(RBPROF_MAX_FRAMES) " (default "
 	       NUMBER(RBPROF_DEFAULT_FRAMES) "); of a deeper one the root-most "
 	       NUMBER(RBPROF_ROOT_FRAMES) " and the innermost; 0: no stacks, only totals"),
@@ -187,6 +202,12 @@ const struct option_command option_commands[OPTIONS_COMMAND_COUNT] = {
 		"diff", "tell what changed between two profiles", "BASE HEAD",
 		"Tell what changed between two saved profiles, by method, largest change first.",
 	},
+	[OPTIONS_GATE] = {
+		"gate", "keep slower code from shipping", "run -o DIR -- COMMAND ARGS...",
+		"Run a command several times and keep a profile and the figures of each run.\v"
+		"COMMAND is started as by record, its output shown only if it fails, or with -v. "
+		"Exit status 3: a run failed.",
+	},
 };
 
 const char *option_group__title(enum option_group group)
@@ -194,6 +215,8 @@ const char *option_group__title(enum option_group group)
 	switch (group) {
 	case OPTION_GROUP_TARGET:
 		return "Target:";
+	case OPTION_GROUP_RUN:
+		return "Run:";
 	case OPTION_GROUP_COLLECT:
 		return "Collect:";
 	case OPTION_GROUP_SELECT:

@@ -32,6 +32,9 @@ enum option_key {
 	OPTION_KEY_LINES,
 	OPTION_KEY_NORMALIZE,
 	OPTION_KEY_STATS,
+	OPTION_KEY_WARMUP,
+	OPTION_KEY_INTERLEAVE,
+	OPTION_KEY_WORK,
 	OPTION_KEY_JSON,
 	OPTION_KEY_COLOR,
 	OPTION_KEY_USAGE,
@@ -43,6 +46,7 @@ enum option_group {
 	OPTION_GROUP_OTHER = -1,
 	OPTION_GROUP_NONE = 0,
 	OPTION_GROUP_TARGET,
+	OPTION_GROUP_RUN,
 	OPTION_GROUP_COLLECT,
 	OPTION_GROUP_SELECT,
 	OPTION_GROUP_OUTPUT,
@@ -75,7 +79,11 @@ int options__time(const char *what, const char *text, uint64_t *ret_ns);
 int options__add_to_list(struct options_list *list, const char *name, const char *text);
 int options__interval(struct options *options, const char *text);
 int options__by(struct options *options, const char *text);
+int options__color(struct options *options, const char *text);
 int options__label_glob(struct options_list *list, const char *name, const char *text);
+
+/* options_gate.c: an option of `gate`. 0, EINVAL after a message, or ARGP_ERR_UNKNOWN. */
+int options__gate(struct options *options, int key, const char *text);
 
 /* Heading of a group in --help; NULL: none. */
 const char *option_group__title(enum option_group group);

@@ -61,3 +61,18 @@ int options__label_glob(struct options_list *list, const char *name, const char 
 	}
 	return options__add_to_list(list, name, text);
 }
+
+int options__color(struct options *options, const char *text)
+{
+	if (!text || !strcmp(text, "always")) {
+		options->color = LOG_COLOR_ALWAYS;
+	} else if (!strcmp(text, "auto")) {
+		options->color = LOG_COLOR_AUTO;
+	} else if (!strcmp(text, "never")) {
+		options->color = LOG_COLOR_NEVER;
+	} else {
+		log__error("unknown --color=%s: give auto, always or never", text);
+		return EINVAL;
+	}
+	return 0;
+}

@@ -14,11 +14,11 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "gc_probes.h"
 #include "host.h"
 #include "log.h"
 #include "privilege.h"
 #include "rbprof.skel.h"
+#include "uprobes.h"
 
 /* How far the timers' frequency is from the one asked for, to either side, and for how long. */
 #define DETUNE_LEAST 0.01
@@ -117,11 +117,26 @@ static void prepare_gc(struct programs *programs, const struct rbprof_config *co
 	for (i = 0; i < 2; i++) {
 		bpf_program__set_autoattach(both[i], false);
 		bpf_program__set_autoload(both[i], is_wanted);
-		bpf_program__set_expected_attach_type(both[i], GC_PROBES_ATTACH_TYPE);
+		bpf_program__set_expected_attach_type(both[i], UPROBES_ATTACH_TYPE);
 	}
 	if (is_wanted)
 		bpf_map__set_max_entries(programs->skeleton->maps.gc_scratches,
 					 (uint32_t)programs->cpus);
+}
+
+/* Those that read what VMs have counted. */
+static void prepare_vm(struct programs *programs, const struct rbprof_config *config)
+{
+	struct bpf_program *vm_end = programs->skeleton->progs.on_vm_end;
+	const bool is_wanted = config->flags & RBPROF_COLLECT_VM;
+
+	bpf_program__set_autoattach(vm_end, false);
+	bpf_program__set_autoload(vm_end, is_wanted);
+	bpf_program__set_expected_attach_type(vm_end, UPROBES_ATTACH_TYPE);
+	/* Where a kernel does not tell of it, counters of processes that exec stay unknown. */
+	bpf_program__set_autoload(programs->skeleton->progs.on_program_end,
+				  is_wanted && libbpf_find_vmlinux_btf_id("sched_prepare_exec",
+									  BPF_TRACE_RAW_TP) > 0);
 }
 
 static int load(struct programs *programs, const struct rbprof_config *config)
@@ -143,6 +158,7 @@ static int load(struct programs *programs, const struct rbprof_config *config)
 	bpf_program__set_autoload(programs->skeleton->progs.learn_pid_namespace,
 				  config->in_pid_namespace);
 	prepare_gc(programs, config);
+	prepare_vm(programs, config);
 	error = bpf_map__set_max_entries(programs->skeleton->maps.scratches,
 					 (uint32_t)programs->cpus);
 	if (!error)
@@ -345,6 +361,11 @@ void programs__gc_fds(const struct programs *programs, int *ret_enter, int *ret_
 {
 	*ret_enter = bpf_program__fd(programs->skeleton->progs.on_gc_enter);
 	*ret_exit = bpf_program__fd(programs->skeleton->progs.on_gc_exit);
+}
+
+int programs__vm_fd(const struct programs *programs)
+{
+	return bpf_program__fd(programs->skeleton->progs.on_vm_end);
 }
 
 int programs__fd(const struct programs *programs)

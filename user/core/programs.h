@@ -45,6 +45,8 @@ void programs__ticks(struct programs *programs, struct programs_ticks *ret_ticks
 /* The programs for the collector's entries and exits (loaded with RBPROF_PROBE_GC), for gc_probes.
  */
 void programs__gc_fds(const struct programs *programs, int *ret_enter, int *ret_exit);
+/* The program for the end of a VM (loaded with RBPROF_COLLECT_VM), for probes. */
+int programs__vm_fd(const struct programs *programs);
 
 int programs__fd(const struct programs *programs);
 /* Hands out all events there are. 0 or -errno. */

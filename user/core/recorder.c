@@ -63,6 +63,8 @@ static int start_command(struct recorder *recorder)
 	}
 	if (recorder->hides_terminal)
 		launch__hide_terminal(recorder->launch);
+	if (recorder->has_output)
+		launch__set_output(recorder->launch, recorder->output_fd);
 	if (launch__interpreter(command, &interpreter))
 		interpreter = NULL;
 	error = session__follow_command(recorder->session, launch__pid(recorder->launch),
@@ -73,8 +75,10 @@ static int start_command(struct recorder *recorder)
 
 static int let_command_go(struct recorder *recorder)
 {
-	int error = launch__go(recorder->launch);
+	int error;
 
+	recorder->went_ns = recorder__now_ns();
+	error = launch__go(recorder->launch);
 	if (!error)
 		return recorder__watch(recorder, launch__pidfd(recorder->launch)) ? CMD_UNABLE
 										  : CMD_DONE;

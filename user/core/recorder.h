@@ -21,10 +21,13 @@ struct recorder {
 	const struct options *options;
 	int epoll_fd;	     /* the caller's own descriptors may be in it, too */
 	bool hides_terminal; /* from COMMAND; set before the start */
+	bool has_output;     /* COMMAND's streams: see launch__set_output() */
+	int output_fd;
 	struct session *session;
 	struct launch *launch;	 /* NULL: there is no COMMAND */
 	struct control *control; /* NULL: there is no socket */
 	uint64_t started_ns;	 /* CLOCK_MONOTONIC */
+	uint64_t went_ns;	 /* when COMMAND was let go, likewise */
 	uint64_t checked_ns, capabilities;
 	int status; /* of a recording that ended early: an exit status */
 };

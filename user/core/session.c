@@ -96,7 +96,8 @@ static int open_kernel_side(struct session *session)
 		.period_ns = 1000000000 / session->options->frequency_hz,
 		.flags = (session->options->wall ? RBPROF_COLLECT_WALL : 0) |
 			 (session->options->gc ? RBPROF_COLLECT_GC : 0) |
-			 (session->options->no_endpoint ? 0 : RBPROF_COLLECT_ENDPOINT),
+			 (session->options->no_endpoint ? 0 : RBPROF_COLLECT_ENDPOINT) |
+			 (session->options->vm_counters ? RBPROF_COLLECT_VM : 0),
 		.in_pid_namespace = host__pids() == HOST_PIDS_OWN,
 	};
 	struct sideband_handler handler = session_sideband_handler;
@@ -163,6 +164,7 @@ static void free_tables(struct session *session)
 		HASH_DEL(session->stacks, stack);
 		free(stack);
 	}
+	session__forget_departed(session);
 	HASH_ITER (hh, session->tree, member, next_member) {
 		HASH_DEL(session->tree, member);
 		free(member);
@@ -176,6 +178,7 @@ void session__free(struct session *session)
 	free_tables(session);
 	sideband__free(session->sideband);
 	gc_probes__free(session->gc_probes);
+	session__free_vm_probes(session);
 	programs__free(session->programs);
 	runtimes__free(session->runtimes);
 	ring__free(session->ring, session->profile);
@@ -322,6 +325,7 @@ static void read_sideband(struct session *session)
 	bool rested = session->sideband_rests;
 
 	session->sideband_rests = sideband__read(session->sideband);
+	session__forget_departed(session);
 	if (session->follows_tree || session__now_ns() - session->attached_ns < ATTACHING_NS)
 		session->rest_ms = REST_MS;
 	else if (!rested || !session->sideband_rests)
@@ -437,6 +441,7 @@ void session__forget_ended(struct session *session)
 					     tracked_process__gc_ns(process) +
 					     tracked_process__overhead_ns(process);
 		forgotten->kernel_cpu_ns += tracked_process__kernel_cpu_ns(process);
+		session__add_sums(session, process, &forgotten->sums);
 		HASH_DEL(session->processes, process);
 		tracked_process__free(process);
 		session->ended_count--;
@@ -479,6 +484,11 @@ void session__stop(struct session *session)
 	struct tracked_process *process;
 
 	programs__stop_timers(session->programs);
+	/* Who ended just now may have been Ruby: then sums lack it. */
+	if (session->options->vm_counters) {
+		programs__consume(session->programs);
+		sideband__read(session->sideband);
+	}
 	for (process = session->processes; process; process = process->hh.next) {
 		if (process->has_ended)
 			continue;

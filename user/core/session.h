@@ -77,6 +77,28 @@ void session__summary(struct session *session, struct session_summary *ret_summa
  */
 struct profile *session__profile(struct session *session, const char *command_line);
 
+#define SESSION_MAX_VERSIONS 8
+
+/*
+ * What the Ruby processes of a recording add up to, those that ended too. What the VMs counted
+ * themselves is only there with options->vm_counters: of a fork without what it began with.
+ */
+struct session_sums {
+	uint64_t processes;
+	uint64_t missed; /* ended before they were found: not in any of the sums */
+	uint64_t cpu_ns; /* as the kernel counts */
+	uint64_t gc_ns;	 /* of it the collectors' */
+	uint64_t gc_count, allocated;
+	bool lacks_gc, lacks_gc_count, lacks_allocated; /* of some process: no sum */
+	const char *gc_source;				/* static; NULL: there was no process */
+	char why[256];					/* the first figure that lacks */
+	char versions[SESSION_MAX_VERSIONS][16];	/* sorted */
+	size_t version_count;
+};
+
+/* After session__stop(). */
+void session__sums(const struct session *session, struct session_sums *ret_sums);
+
 /* Rows of a part of the last time. Ids of different profiles have nothing to do with each other. */
 struct session_slice {
 	struct session_slice *next; /* what came after it */

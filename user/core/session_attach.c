@@ -65,6 +65,36 @@ static bool is_member(const struct session *session, pid_t pid)
 	return member;
 }
 
+void session__depart(struct session *session, pid_t pid)
+{
+	struct session_member *member, *before;
+
+	HASH_FIND(hh, session->tree, &pid, sizeof(pid), member);
+	if (!member)
+		return;
+	HASH_DEL(session->tree, member);
+	HASH_REPLACE(hh, session->departed, pid, sizeof(member->pid), member, before);
+	free(before);
+}
+
+static bool has_departed(const struct session *session, pid_t pid)
+{
+	struct session_member *member;
+
+	HASH_FIND(hh, session->departed, &pid, sizeof(pid), member);
+	return member;
+}
+
+void session__forget_departed(struct session *session)
+{
+	struct session_member *member, *next;
+
+	HASH_ITER (hh, session->departed, member, next) {
+		HASH_DEL(session->departed, member);
+		free(member);
+	}
+}
+
 /* Whether a process is one that was asked for. */
 static bool is_wanted(const struct session *session, pid_t pid, const char *comm)
 {
@@ -163,6 +193,7 @@ static int begin(struct session *session, const struct ruby_process *found, bool
 	if (is_placeholder)
 		return 0;
 	session__probe(session, process);
+	session__probe_vm(session, process);
 	session->processes_seen++;
 	session->attached_ns = session__now_ns();
 	if (found->runtime)
@@ -181,6 +212,17 @@ static int begin(struct session *session, const struct ruby_process *found, bool
 	return 0;
 }
 
+static void attach_late(struct session *session, pid_t pid)
+{
+	bool is_known = session__find_pid(session, pid);
+	struct tracked_process *process;
+
+	session__attach(session, pid);
+	process = is_known ? NULL : session__find_pid(session, pid);
+	if (process)
+		process->is_found_late = true;
+}
+
 /* Children that were forked between the process's own mapping of Ruby and our knowing it. */
 static void attach_children(struct session *session, pid_t pid)
 {
@@ -195,7 +237,7 @@ static void attach_children(struct session *session, pid_t pid)
 	while (fscanf(file, "%d", &child) == 1) {
 		if (session->follows_tree && !session__add_member(session, child))
 			continue;
-		session__attach(session, child);
+		attach_late(session, child);
 	}
 	fclose(file);
 }
@@ -228,8 +270,14 @@ static int attach_scanned(const struct ruby_process *found, void *context)
 {
 	struct session *session = context;
 
-	if (is_wanted(session, found->pid, found->comm) && !session__find_pid(session, found->pid))
-		begin(session, found, false);
+	struct tracked_process *process;
+
+	if (!is_wanted(session, found->pid, found->comm) || session__find_pid(session, found->pid))
+		return 0;
+	begin(session, found, false);
+	process = session->start_ns ? session__find_pid(session, found->pid) : NULL;
+	if (process)
+		process->is_found_late = true;
 	return 0;
 }
 
@@ -321,6 +369,7 @@ bool session__proved(struct session *session, struct tracked_process *process)
 	result = ruby_process__prove(&process->found);
 	if (!result) {
 		process->proof = TRACKED_PROVEN;
+		session->runtimes_proven |= 1ULL << process->found.runtime_index;
 	} else if (result > 0) {
 		process->proof = TRACKED_REFUSED;
 		ruby_process__reason(&process->found, result, reason, sizeof(reason));
@@ -338,6 +387,12 @@ bool session__proved(struct session *session, struct tracked_process *process)
 	return process->proof == TRACKED_PROVEN;
 }
 
+/* Of a process that is gone, so that the file cannot be opened through it. */
+static bool is_ruby(const struct session *session, const struct mapping *mapping)
+{
+	return runtimes__knows(session->runtimes, mapping) || strstr(mapping->path, "/libruby");
+}
+
 static void on_mapped(void *context, pid_t pid, const struct mapping *mapping)
 {
 	struct session *session = context;
@@ -345,12 +400,19 @@ static void on_mapped(void *context, pid_t pid, const struct mapping *mapping)
 	size_t index;
 	int result;
 
+	if (session->follows_tree && has_departed(session, pid)) {
+		session->missed += is_ruby(session, mapping);
+		return;
+	}
 	if (session->follows_tree && !is_member(session, pid))
 		return;
 	result = runtimes__find(session->runtimes, pid, mapping, &runtime, &index);
+	if (result < 0)
+		session->missed += session->follows_tree && is_ruby(session, mapping);
 	if (result && (result < 0 || result == RBPROF_E_NOT_RUBY || result == RBPROF_E_ELF_INVALID))
 		return;
-	session__attach(session, pid);
+	if (session__attach(session, pid) && session->follows_tree)
+		session->missed++;
 }
 
 static void on_named(void *context, pid_t pid, bool by_exec)

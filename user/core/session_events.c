@@ -281,7 +281,10 @@ static void on_exit_event(struct session *session, const struct rbprof_lifecycle
 {
 	struct tracked_process *process = session__find(session, event->event.serial);
 
-	session__remove_member(session, (pid_t)event->event.pid);
+	if (event->known)
+		session__remove_member(session, (pid_t)event->event.pid);
+	else
+		session__depart(session, (pid_t)event->event.pid);
 	if (!event->known || !process)
 		return;
 	process->is_exiting = true;

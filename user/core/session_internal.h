@@ -33,6 +33,7 @@ struct session_stack {
 struct session_forgotten {
 	uint64_t processes, fired, taken, samples_cpu_ns, kernel_cpu_ns;
 	uint64_t errors[RBPROF_E_COUNT];
+	struct session_sums sums;
 };
 
 /* The values of a row, in the order of spec/cli.md; those not collected are not in the profile. */
@@ -57,6 +58,7 @@ struct session_member {
 	UT_hash_handle hh;
 };
 
+struct session_vm_probe;
 struct trace_kinds;
 struct trace_reading;
 struct tracer_source;
@@ -66,19 +68,23 @@ struct session {
 	struct programs *programs;
 	uint32_t gc_trap_ns;	     /* what a probe costs, beside its program */
 	struct gc_probes *gc_probes; /* NULL: none are used */
+	struct session_vm_probe *vm_probes;
 	struct runtimes *runtimes;
 	struct sideband *sideband;
 	struct profile *profile;
 	struct ring *ring;	   /* NULL: all that is recorded is kept */
 	struct late_ids *late_ids; /* with a ring */
 	int epoll_fd;
-	size_t runtimes_told;	/* how many builds the kernel side knows */
-	uint64_t runtimes_seen; /* of which there were processes, a bit each */
+	size_t runtimes_told;	  /* how many builds the kernel side knows */
+	uint64_t runtimes_seen;	  /* of which there were processes, a bit each */
+	uint64_t runtimes_proven; /* likewise, whose layout proved right in one of them */
 
 	struct tracked_process *processes; /* by serial */
 	struct session_stack *stacks;
 	size_t stack_bytes;
-	struct session_member *tree; /* with targets that are followed: pids and COMMAND */
+	struct session_member *tree;	 /* with targets that are followed: pids and COMMAND */
+	struct session_member *departed; /* ended, and their last mappings are not read yet */
+	uint32_t missed;		 /* Rubies that ended before they were found */
 	bool follows_tree;
 	bool has_unproven;   /* a process whose VM was not up yet: see prepare_names() */
 	bool must_scan;	     /* mapping records were lost */
@@ -130,6 +136,9 @@ void session__scan(struct session *session);
 void session__forked(struct session *session, const struct rbprof_lifecycle *event);
 bool session__add_member(struct session *session, pid_t pid);
 void session__remove_member(struct session *session, pid_t pid);
+/* A member ended that was not known to be Ruby: records of what it mapped may still come. */
+void session__depart(struct session *session, pid_t pid);
+void session__forget_departed(struct session *session);
 /* Lets the layout prove itself, if it has not; true if names may be read. */
 bool session__proved(struct session *session, struct tracked_process *process);
 extern const struct sideband_handler session_sideband_handler;
@@ -250,6 +259,13 @@ void session__on_trace_reading(struct session *session, struct tracked_process *
 /* The child, forked then, has what its parent had. */
 void session__fork_trace(struct session *session, const struct tracked_process *parent,
 			 struct tracked_process *child, uint64_t time_ns);
+
+/* session_vm.c: what VMs have counted. */
+/* Puts a probe on the end of VMs of the process's build, once a file. */
+void session__probe_vm(struct session *session, const struct tracked_process *process);
+void session__free_vm_probes(struct session *session);
+void session__add_sums(const struct session *session, const struct tracked_process *process,
+		       struct session_sums *sums);
 
 /* session_types.c: which values there are. */
 size_t session__types(struct session *session, struct profile_type *types);

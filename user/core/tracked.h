@@ -165,6 +165,7 @@ struct tracked_process {
 	struct container container;
 	bool is_placeholder; /* our COMMAND before its exec: not in the profile */
 	bool is_forked;
+	bool is_found_late;  /* maybe a fork of one that was not known yet */
 	uint32_t forked_tid; /* the thread that made it by fork: its main thread */
 	enum tracked_proof proof;
 	bool is_exiting, has_ended;

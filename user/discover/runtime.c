@@ -40,6 +40,7 @@ enum symbol {
 	SYMBOL_MARK_GENERIC,
 	SYMBOL_GC_ENTER,
 	SYMBOL_GC_EXIT,
+	SYMBOL_VM_DESTRUCT,
 	SYMBOL_SHAPE_TREE, /* from 4.0 on */
 	SYMBOL_COUNT,
 };
@@ -62,6 +63,7 @@ static const char *const symbol_names[SYMBOL_COUNT] = {
 	[SYMBOL_MARK_GENERIC] = "rb_mark_generic_ivar",
 	[SYMBOL_GC_ENTER] = "gc_enter",
 	[SYMBOL_GC_EXIT] = "gc_exit",
+	[SYMBOL_VM_DESTRUCT] = "ruby_vm_destruct",
 	[SYMBOL_SHAPE_TREE] = "rb_shape_tree",
 };
 
@@ -413,6 +415,10 @@ static int check_layout(struct analysis *analysis)
 	if (code->vm != analysis->runtime->vm.address)
 		return 0;
 	correct(&layout->vm__objspace, code->vm_objspace);
+	if (code->objspace_flags >= 0 && code->objspace_flags != layout->objspace__flags) {
+		layout->objspace__total_allocated_objects = RUBY_NO_FIELD;
+		layout->objspace__heaps = RUBY_NO_FIELD;
+	}
 	correct(&layout->objspace__flags, code->objspace_flags);
 	if (code->objspace_count >= 0 && code->objspace_count != layout->objspace__profile_count) {
 		/* Its neighbours have moved as well, nobody says how far. */
@@ -476,6 +482,7 @@ static int analyse(struct analysis *analysis)
 	memcpy(runtime->generic_ivars, analysis->code.generic_ivars,
 	       sizeof(runtime->generic_ivars));
 	take_address(analysis, SYMBOL_SHAPES, analysis->code.shapes, &runtime->shapes);
+	take_address(analysis, SYMBOL_VM_DESTRUCT, 0, &runtime->vm_destruct);
 	if (!runtime->vm.address)
 		return RBPROF_E_VM_NOT_FOUND;
 	error = check_layout(analysis);

@@ -57,12 +57,13 @@ struct runtime {
 	uint64_t size; /* of the file, bytes */
 
 	enum rbprof_ec_source ec_source;
-	struct runtime_address ec;	   /* the GOT pair, or the variable */
-	int64_t ec_tp_offset;		   /* RBPROF_EC_TLS_STATIC */
-	struct runtime_address vm;	   /* ruby_current_vm_ptr */
-	struct runtime_address symbols;	   /* ruby_global_symbols */
-	struct runtime_address shape_tree; /* rb_shape_tree, 4.0 */
-	struct runtime_address shapes;	   /* rb_shape_tree_ptr, 3.3 and 3.4 */
+	struct runtime_address ec;	    /* the GOT pair, or the variable */
+	int64_t ec_tp_offset;		    /* RBPROF_EC_TLS_STATIC */
+	struct runtime_address vm;	    /* ruby_current_vm_ptr */
+	struct runtime_address symbols;	    /* ruby_global_symbols */
+	struct runtime_address shape_tree;  /* rb_shape_tree, 4.0 */
+	struct runtime_address shapes;	    /* rb_shape_tree_ptr, 3.3 and 3.4 */
+	struct runtime_address vm_destruct; /* ruby_vm_destruct, which a VM ends in */
 
 	/* Variables of which one is generic_iv_tbl_, up to 3.4: see decode_ruby.h. */
 	uint64_t generic_ivars[RUNTIME_GENERIC_MAX];

@@ -181,6 +181,15 @@ const char *runtimes__refused_version(const struct runtimes *runtimes,
 	return file ? file->version : "";
 }
 
+bool runtimes__knows(const struct runtimes *runtimes, const struct mapping *mapping)
+{
+	struct file_key key = { makedev(mapping->major, mapping->minor), mapping->inode };
+	struct known_file *file;
+
+	HASH_FIND(hh, runtimes->files, &key, sizeof(key), file);
+	return file && file->result != RBPROF_E_NOT_RUBY;
+}
+
 int runtimes__find_path(struct runtimes *runtimes, const char *path,
 			const struct runtime **ret_runtime, size_t *ret_index)
 {

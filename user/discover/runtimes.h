@@ -6,6 +6,7 @@
 #ifndef RBPROF_RUNTIMES_H
 #define RBPROF_RUNTIMES_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <sys/types.h>
 
@@ -34,6 +35,9 @@ const char *runtimes__refused_version(const struct runtimes *runtimes,
  * libraries). */
 int runtimes__find_path(struct runtimes *runtimes, const char *path,
 			const struct runtime **ret_runtime, size_t *ret_index);
+
+/* Whether the mapping is of a file that is known to be Ruby; also when the process is gone. */
+bool runtimes__knows(const struct runtimes *runtimes, const struct mapping *mapping);
 
 size_t runtimes__count(const struct runtimes *runtimes);
 const struct runtime *runtimes__at(const struct runtimes *runtimes, size_t index);
