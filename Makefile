@@ -28,7 +28,7 @@ BPF_CFLAGS := -O2 -g -target bpf -mcpu=v3 -D__TARGET_ARCH_$(ARCH) -I. -Iinclude 
 	-Wno-address-of-packed-member -Wno-missing-declarations
 # One binary: everything static but libc, libz and the loader (checked by tests).
 LDLIBS := -Wl,-Bstatic -lbpf -lelf -lzstd -lcapstone -lprotobuf-c -ljansson \
-	-lncursesw -ltinfo -Wl,-Bdynamic -lz
+	-lncursesw -ltinfo -lyaml -lm -Wl,-Bdynamic -lz
 
 SRC  := $(filter-out user/main.c,$(sort $(wildcard user/*.c user/*/*.c)))
 OBJ  := $(SRC:%.c=$(O)/%.o) $(O)/pprof.pb-c.o
