@@ -8,6 +8,7 @@
 
 enum cmd_status {
 	CMD_DONE = 0,
+	CMD_REGRESSION = 1,	  /* a gate found one */
 	CMD_USAGE = 2,		  /* wrong usage */
 	CMD_UNABLE = 3,		  /* this host, process or user cannot profile */
 	CMD_INCOMPATIBLE = 4,	  /* what is compared does not go together */
@@ -24,6 +25,7 @@ int cmd_ps(int argc, char **argv);
 int cmd_report(int argc, char **argv);
 int cmd_diff(int argc, char **argv);
 int cmd_state(int argc, char **argv);
+int cmd_gate(int argc, char **argv);
 int cmd_doctor(int argc, char **argv);
 
 #endif

@@ -19,10 +19,10 @@
 static int (*const commands[OPTIONS_COMMAND_COUNT])(int argc, char **argv) = {
 	[OPTIONS_RECORD] = cmd_record, [OPTIONS_TOP] = cmd_top,	      [OPTIONS_DUMP] = cmd_dump,
 	[OPTIONS_PS] = cmd_ps,	       [OPTIONS_REPORT] = cmd_report, [OPTIONS_STATE] = cmd_state,
-	[OPTIONS_DOCTOR] = cmd_doctor, [OPTIONS_DIFF] = cmd_diff,
+	[OPTIONS_DOCTOR] = cmd_doctor, [OPTIONS_DIFF] = cmd_diff,     [OPTIONS_GATE] = cmd_gate,
 };
 
-static const char *const later[] = { "gate", "agent" };
+static const char *const later[] = { "agent" };
 
 static void print_help(FILE *stream)
 {

@@ -23,7 +23,8 @@ struct parse {
 	enum options_command command;
 	struct options *options;
 	char **argv;
-	bool is_said; /* what is wrong */
+	const char *word; /* argv[0] */
+	bool is_said;	  /* what is wrong */
 };
 
 /* ---- values ---- */
@@ -216,6 +217,8 @@ static int parse_argument(struct parse *parse, char *text, struct argp_state *st
 	const char *command = option_commands[parse->command].name;
 	uint64_t number;
 
+	if (options__judges(parse->command, parse->word))
+		return options__add_to_list(&options->arguments, "argument", text);
 	switch (parse->command) {
 	case OPTIONS_RECORD:
 	case OPTIONS_TOP:
@@ -354,7 +357,18 @@ static int parse_option(int key, char *text, struct argp_state *state)
 	case 'o':
 		return parse_output(options, text);
 	case 'f':
-		return parse_format(options, text);
+		return parse->command == OPTIONS_GATE ? options__setting(options, key, text)
+						      : parse_format(options, text);
+	case OPTION_KEY_CONFIG:
+		options->config = text;
+		return 0;
+	case OPTION_KEY_BASELINE:
+	case OPTION_KEY_HEAD:
+	case OPTION_KEY_METRICS:
+	case OPTION_KEY_LIMIT:
+	case OPTION_KEY_ALPHA:
+	case OPTION_KEY_MIN_SHARE:
+		return options__setting(options, key, text);
 	case OPTION_KEY_VALUE:
 		return parse_value(parse, text);
 	case OPTION_KEY_BY:
@@ -501,7 +515,12 @@ int options__parse(enum options_command command, int argc, char **argv, struct o
 		.wall = true,
 		.gc = true,
 	};
-	struct parse parse = { .command = command, .options = &options, .argv = argv };
+	struct parse parse = {
+		.command = command,
+		.options = &options,
+		.argv = argv,
+		.word = argv[0],
+	};
 	struct argp_rows rows = { 0 };
 	struct argp argp = {
 		.options = rows.rows,
@@ -537,6 +556,9 @@ void options__free(struct options *options)
 	free(options->containers.items);
 	free(options->focuses.items);
 	free(options->ignores.items);
+	free(options->setting_names.items);
+	free(options->setting_texts.items);
+	free(options->arguments.items);
 	memset(options, 0, sizeof(*options));
 }
 

@@ -26,6 +26,7 @@ enum options_command {
 	OPTIONS_STATE,
 	OPTIONS_DOCTOR,
 	OPTIONS_DIFF,
+	OPTIONS_GATE,
 	OPTIONS_COMMAND_COUNT,
 };
 
@@ -77,6 +78,11 @@ struct options {
 	struct options_list ignores; /* --ignore: LABEL=GLOB */
 	bool by_line;		     /* --lines */
 	bool normalize;
+
+	/* gate compare, check, baseline: names and texts of settings in the order given */
+	struct options_list setting_names, setting_texts;
+	struct options_list arguments; /* BASE, HEAD */
+	const char *config;	       /* --config; NULL: not given */
 
 	bool json;	  /* --json */
 	const char *file; /* report: FILE; diff: BASE */

@@ -32,6 +32,13 @@ enum option_key {
 	OPTION_KEY_LINES,
 	OPTION_KEY_NORMALIZE,
 	OPTION_KEY_STATS,
+	OPTION_KEY_CONFIG,
+	OPTION_KEY_BASELINE,
+	OPTION_KEY_HEAD,
+	OPTION_KEY_METRICS,
+	OPTION_KEY_LIMIT,
+	OPTION_KEY_ALPHA,
+	OPTION_KEY_MIN_SHARE,
 	OPTION_KEY_JSON,
 	OPTION_KEY_COLOR,
 	OPTION_KEY_USAGE,
@@ -44,6 +51,7 @@ enum option_group {
 	OPTION_GROUP_NONE = 0,
 	OPTION_GROUP_TARGET,
 	OPTION_GROUP_COLLECT,
+	OPTION_GROUP_JUDGE,
 	OPTION_GROUP_SELECT,
 	OPTION_GROUP_OUTPUT,
 };
@@ -76,6 +84,14 @@ int options__add_to_list(struct options_list *list, const char *name, const char
 int options__interval(struct options *options, const char *text);
 int options__by(struct options *options, const char *text);
 int options__label_glob(struct options_list *list, const char *name, const char *text);
+
+/*
+ * options_judge.c. Whether a command of `gate` (its argv[0]) takes files as arguments, not a
+ * COMMAND. An option of `gate` that judges, which a configuration file may have, too. 0,
+ * EINVAL after a message, or ENOMEM.
+ */
+bool options__judges(enum options_command command, const char *word);
+int options__setting(struct options *options, int key, const char *text);
 
 /* Heading of a group in --help; NULL: none. */
 const char *option_group__title(enum option_group group);

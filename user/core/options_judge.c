@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+/* Options of `gate` that a configuration file may have, too: kept as texts, read by the gate. */
+#include <errno.h>
+#include <string.h>
+
+#include "options_table.h"
+
+bool options__judges(enum options_command command, const char *word)
+{
+	return command == OPTIONS_GATE && strcmp(word, "run") != 0;
+}
+
+int options__setting(struct options *options, int key, const char *text)
+{
+	for (size_t i = 0; i < option_entry_count; i++) {
+		const struct option_entry *entry = &option_entries[i];
+		int error;
+
+		if (entry->key != key || !(entry->commands & 1u << OPTIONS_GATE))
+			continue;
+		error = options__add_to_list(&options->setting_names, entry->row.name,
+					     entry->row.name);
+		return error ? error
+			     : options__add_to_list(&options->setting_texts, entry->row.name, text);
+	}
+	return EINVAL;
+}

@@ -1,0 +1,360 @@
+/* SPDX-License-Identifier: BSD-2-Clause */
+#include "findings.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "../agg/profile_diff.h"
+#include "../out/escape.h"
+
+#define MAX_LINKED 64  /* findings of which it is told whether one is a part of another */
+#define PART_SHARE 0.5 /* of its growth that lies in stacks of another one */
+
+struct maker {
+	struct gate_findings *findings;
+	const struct gate_table *table;
+	const struct gate_side *sides[2];
+	struct profile *both;
+	uint32_t *ids;	  /* by finding: its function in `both`, PROFILE_NONE: a metric */
+	double scales[2]; /* from a mean run to the unit of the rows */
+};
+
+/* ---- one name for one function ---- */
+
+static uint32_t copy_function(const struct profile *from, uint32_t id, struct profile *to)
+{
+	const struct profile_function *it = profile__function_at(from, id);
+	struct profile_function function = {
+		.name = profile__string(to, profile__text(from, it->name),
+					profile__text_length(from, it->name)),
+		.system_name = profile__cstring(to, ""),
+		.file = profile__string(to, profile__text(from, it->file),
+					profile__text_length(from, it->file)),
+	};
+
+	return profile__failed(to) ? PROFILE_NONE : profile__function(to, &function);
+}
+
+static int copy_row(const struct profile *from, const struct profile_row *row,
+		    const uint32_t *frames_of, struct profile *to)
+{
+	struct profile_stack stack = profile__stack_at(from, row->stack);
+	uint32_t *frames = calloc(stack.count + 1, sizeof(*frames));
+	int error;
+
+	if (!frames)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < stack.count; i++)
+		frames[i] = frames_of[profile__frame_at(from, stack.frames[i])->function];
+	error = profile__add(to, profile__stack(to, frames, stack.count),
+			     profile__label_set(to, NULL, 0), row->values);
+	free(frames);
+	return error;
+}
+
+/* base's mean run with head's names. */
+static int rename_base(struct maker *maker)
+{
+	const struct profile *base = maker->sides[0]->profile, *head = maker->sides[1]->profile;
+	size_t count = profile__function_count(base);
+	uint32_t *frames = calloc(count + 1, sizeof(*frames));
+	struct profile *to;
+	int error = frames ? profile__new(profile__type(base, 0), 1, &to) : -ENOMEM;
+
+	if (error) {
+		free(frames);
+		return error;
+	}
+	maker->findings->base = to;
+	for (uint32_t i = 0; i < count; i++) {
+		uint32_t moved = maker->table->moved[i];
+
+		frames[i] = profile__frame(to,
+					   moved == PROFILE_NONE ? copy_function(base, i, to)
+								 : copy_function(head, moved, to),
+					   0);
+	}
+	for (size_t i = 0; !error && i < profile__row_count(base); i++)
+		error = copy_row(base, profile__row(base, i), frames, to);
+	free(frames);
+	return profile__failed(to) ? -ENOMEM : error;
+}
+
+/* ---- the findings, in order ---- */
+
+static int compare_verdicts(const void *left, const void *right)
+{
+	const struct gate_verdict *a = ((const struct gate_finding *)left)->verdict;
+	const struct gate_verdict *b = ((const struct gate_finding *)right)->verdict;
+	bool is_a_function = a->row->kind != GATE_ROW_METRIC;
+	bool is_b_function = b->row->kind != GATE_ROW_METRIC;
+
+	if (!a->through != !b->through)
+		return a->through ? 1 : -1;
+	/* A function says where to look. */
+	if (is_a_function != is_b_function)
+		return is_a_function ? -1 : 1;
+	if (a->change != b->change)
+		return a->change < b->change ? 1 : -1;
+	return a < b ? -1 : a > b;
+}
+
+static int collect(struct maker *maker, const struct gate_result *result)
+{
+	struct gate_findings *findings = maker->findings;
+
+	findings->items = calloc(result->count + 1, sizeof(*findings->items));
+	maker->ids = calloc(result->count + 1, sizeof(*maker->ids));
+	if (!findings->items || !maker->ids)
+		return -ENOMEM;
+	for (size_t i = 0; i < result->count; i++)
+		if (result->verdicts[i].state == GATE_REGRESSION)
+			findings->items[findings->count++].verdict = &result->verdicts[i];
+	qsort(findings->items, findings->count, sizeof(*findings->items), compare_verdicts);
+	return 0;
+}
+
+static int find_ids(struct maker *maker)
+{
+	for (size_t i = 0; i < maker->findings->count; i++) {
+		const struct gate_row *row = maker->findings->items[i].verdict->row;
+
+		maker->ids[i] = PROFILE_NONE;
+		if (row->kind == GATE_ROW_METRIC)
+			continue;
+		maker->ids[i] = copy_function(maker->sides[1]->profile, row->head_id, maker->both);
+		if (maker->ids[i] == PROFILE_NONE)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+/* ---- what is a part of what ---- */
+
+static bool is_on_stack(const struct maker *maker, size_t finding, struct profile_stack stack)
+{
+	bool is_leaf_only = maker->findings->items[finding].verdict->row->kind == GATE_ROW_SELF;
+
+	for (uint32_t i = 0; i < (is_leaf_only && stack.count ? 1 : stack.count); i++)
+		if (profile__frame_at(maker->both, stack.frames[i])->function ==
+		    maker->ids[finding])
+			return true;
+	return false;
+}
+
+/* In the unit of the rows. */
+static double growth_of(const struct maker *maker, const struct profile_row *row)
+{
+	return (double)row->values[PROFILE_DIFF_HEAD] * maker->scales[1] -
+	       (double)row->values[PROFILE_DIFF_BASE] * maker->scales[0];
+}
+
+/*
+ * Findings are in the order of their change: one that grew less, and in whose growth another takes
+ * part for the greater half, grew because of that one.
+ */
+static void link_findings(struct maker *maker, struct gate_result *result)
+{
+	size_t count = maker->findings->count < MAX_LINKED ? maker->findings->count : MAX_LINKED;
+	double shared[MAX_LINKED][MAX_LINKED] = { { 0 } };
+
+	for (size_t i = 0; i < profile__row_count(maker->both); i++) {
+		const struct profile_row *row = profile__row(maker->both, i);
+		struct profile_stack stack = profile__stack_at(maker->both, row->stack);
+		double growth = growth_of(maker, row);
+		bool is_on[MAX_LINKED];
+
+		for (size_t j = 0; j < count; j++) {
+			is_on[j] = is_on_stack(maker, j, stack);
+			for (size_t k = 0; is_on[j] && k <= j; k++)
+				if (is_on[k])
+					shared[j][k] += growth;
+		}
+	}
+	for (size_t j = 0; j < count; j++)
+		for (size_t k = 0; k < j && maker->ids[j] != PROFILE_NONE; k++) {
+			const struct gate_verdict *other = maker->findings->items[k].verdict;
+			size_t index =
+				(size_t)(maker->findings->items[j].verdict - result->verdicts);
+
+			if (maker->ids[k] == PROFILE_NONE || other->through ||
+			    shared[j][k] < PART_SHARE * shared[j][j])
+				continue;
+			result->verdicts[index].through = other;
+			break;
+		}
+}
+
+/* ---- neighbours ---- */
+
+struct sums {
+	double values[2]; /* base, head */
+};
+
+static double sums__growth(const struct sums *sums)
+{
+	return sums->values[1] - sums->values[0];
+}
+
+static const char *keep(struct gate_findings *findings, const struct profile *profile,
+			uint32_t string)
+{
+	char **texts = reallocarray(findings->texts, findings->text_count + 1, sizeof(*texts));
+
+	if (!texts)
+		return NULL;
+	findings->texts = texts;
+	texts[findings->text_count] = escape__text(
+		profile__text(profile, string), profile__text_length(profile, string), ESCAPE_LINE);
+	return texts[findings->text_count++];
+}
+
+/* Those that grew most; sums are by function of `both` and lose what is taken. */
+static int take_largest(struct maker *maker, struct sums *sums,
+			struct gate_neighbour neighbours[static GATE_NEIGHBOURS], size_t *ret_count)
+{
+	size_t functions = profile__function_count(maker->both);
+
+	for (*ret_count = 0; *ret_count < GATE_NEIGHBOURS; (*ret_count)++) {
+		struct gate_neighbour *neighbour = &neighbours[*ret_count];
+		const struct profile_function *function;
+		size_t largest = functions;
+
+		for (size_t i = 0; i < functions; i++)
+			if (sums__growth(&sums[i]) > 0 &&
+			    (largest == functions ||
+			     sums__growth(&sums[i]) > sums__growth(&sums[largest])))
+				largest = i;
+		if (largest == functions)
+			return 0;
+		function = profile__function_at(maker->both, (uint32_t)largest);
+		neighbour->name = keep(maker->findings, maker->both, function->name);
+		neighbour->file = keep(maker->findings, maker->both, function->file);
+		neighbour->before = sums[largest].values[0];
+		neighbour->after = sums[largest].values[1];
+		if (!neighbour->name || !neighbour->file)
+			return -ENOMEM;
+		sums[largest] = (struct sums){ 0 };
+	}
+	return 0;
+}
+
+/* Of a function that calls itself the outermost frame is meant. */
+static bool find_frame(const struct maker *maker, size_t finding, struct profile_stack stack,
+		       uint32_t *ret_place)
+{
+	if (!is_on_stack(maker, finding, stack))
+		return false;
+	for (uint32_t i = stack.count; i-- > 0;)
+		if (profile__frame_at(maker->both, stack.frames[i])->function ==
+		    maker->ids[finding]) {
+			*ret_place = i;
+			return true;
+		}
+	return false;
+}
+
+static int find_neighbours(struct maker *maker, size_t finding)
+{
+	struct gate_finding *it = &maker->findings->items[finding];
+	size_t functions = profile__function_count(maker->both);
+	struct sums *callers = calloc(functions + 1, sizeof(*callers));
+	struct sums *callees = calloc(functions + 1, sizeof(*callees));
+	int error = callers && callees ? 0 : -ENOMEM;
+
+	for (size_t i = 0; !error && i < profile__row_count(maker->both); i++) {
+		const struct profile_row *row = profile__row(maker->both, i);
+		struct profile_stack stack = profile__stack_at(maker->both, row->stack);
+		uint32_t place;
+
+		if (!find_frame(maker, finding, stack, &place))
+			continue;
+		for (int side = 0; side < 2; side++) {
+			double value = (double)row->values[side] * maker->scales[side];
+
+			if (place + 1 < stack.count)
+				callers[profile__frame_at(maker->both, stack.frames[place + 1])
+						->function]
+					.values[side] += value;
+			if (place && it->verdict->row->kind == GATE_ROW_TOTAL)
+				callees[profile__frame_at(maker->both, stack.frames[place - 1])
+						->function]
+					.values[side] += value;
+		}
+	}
+	if (!error)
+		error = take_largest(maker, callers, it->callers, &it->caller_count);
+	if (!error)
+		error = take_largest(maker, callees, it->callees, &it->callee_count);
+	free(callers);
+	free(callees);
+	return error;
+}
+
+/* ---- all ---- */
+
+static double mean_work(const struct gate_side *side)
+{
+	double sum = 0;
+
+	for (size_t i = 0; i < side->run_count; i++)
+		sum += (double)side->runs[i].work;
+	return sum / (double)side->run_count;
+}
+
+static int make(struct maker *maker, struct gate_result *result)
+{
+	struct gate_findings *findings = maker->findings;
+	struct profile_diff diff = { .head = maker->sides[1]->profile };
+	int error = rename_base(maker);
+
+	for (int side = 0; side < 2; side++)
+		maker->scales[side] =
+			maker->table->is_per_work ? 1 / mean_work(maker->sides[side]) : 1;
+	diff.base = findings->base;
+	if (!error)
+		error = profile_diff__new(&diff, &maker->both);
+	if (!error)
+		error = collect(maker, result);
+	if (!error)
+		error = find_ids(maker);
+	if (error)
+		return error;
+	link_findings(maker, result);
+	for (size_t i = 0; !error && i < findings->count; i++)
+		if (maker->ids[i] != PROFILE_NONE)
+			error = find_neighbours(maker, i);
+	qsort(findings->items, findings->count, sizeof(*findings->items), compare_verdicts);
+	return error;
+}
+
+int gate_findings__new(struct gate_result *result, const struct gate_side *base,
+		       const struct gate_side *head, struct gate_findings *ret_findings)
+{
+	struct gate_findings findings = { .head = head->profile };
+	struct maker maker = {
+		.findings = &findings,
+		.table = result->table,
+		.sides = { base, head },
+	};
+	int error = make(&maker, result);
+
+	profile__free(maker.both);
+	free(maker.ids);
+	if (error)
+		gate_findings__free(&findings);
+	else
+		*ret_findings = findings;
+	return error;
+}
+
+void gate_findings__free(struct gate_findings *findings)
+{
+	for (size_t i = 0; i < findings->text_count; i++)
+		free(findings->texts[i]);
+	free(findings->texts);
+	free(findings->items);
+	profile__free(findings->base);
+	*findings = (struct gate_findings){ 0 };
+}
