@@ -141,7 +141,8 @@ static int read_sides(struct sides *sides, const char *base, const char *head)
 	if (!status)
 		status = gate_side__read(head, &sides->head);
 	if (!status)
-		sides->are_pairs = are_of_one_folder(base, head);
+		sides->are_pairs = sides->base.runs[0].pair != GATE_RUN_UNKNOWN &&
+				   are_of_one_folder(base, head);
 	return status;
 }
 

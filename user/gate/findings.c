@@ -132,14 +132,36 @@ static int find_ids(struct maker *maker)
 
 /* ---- what is a part of what ---- */
 
+static bool is_self(const struct maker *maker, size_t finding)
+{
+	return maker->findings->items[finding].verdict->row->kind == GATE_ROW_SELF;
+}
+
 static bool is_on_stack(const struct maker *maker, size_t finding, struct profile_stack stack)
 {
-	bool is_leaf_only = maker->findings->items[finding].verdict->row->kind == GATE_ROW_SELF;
+	uint32_t count = is_self(maker, finding) && stack.count ? 1 : stack.count;
 
-	for (uint32_t i = 0; i < (is_leaf_only && stack.count ? 1 : stack.count); i++)
+	if (maker->ids[finding] == PROFILE_NONE)
+		return false;
+	for (uint32_t i = 0; i < count; i++)
 		if (profile__frame_at(maker->both, stack.frames[i])->function ==
 		    maker->ids[finding])
 			return true;
+	return false;
+}
+
+/* Of a function that calls itself the outermost frame is meant. */
+static bool find_frame(const struct maker *maker, size_t finding, struct profile_stack stack,
+		       uint32_t *ret_place)
+{
+	if (!is_on_stack(maker, finding, stack))
+		return false;
+	for (uint32_t i = stack.count; i-- > 0;)
+		if (profile__frame_at(maker->both, stack.frames[i])->function ==
+		    maker->ids[finding]) {
+			*ret_place = i;
+			return true;
+		}
 	return false;
 }
 
@@ -150,40 +172,111 @@ static double growth_of(const struct maker *maker, const struct profile_row *row
 	       (double)row->values[PROFILE_DIFF_BASE] * maker->scales[0];
 }
 
-/*
- * Findings are in the order of their change: one that grew less, and in whose growth another takes
- * part for the greater half, grew because of that one.
+/* By row and finding: the place of its outermost frame on the stack, PROFILE_NONE: it is not there.
  */
-static void link_findings(struct maker *maker, struct gate_result *result)
+struct places {
+	uint32_t *at;
+	size_t findings;
+};
+
+static int places__init(struct places *places, const struct maker *maker, size_t findings)
 {
-	size_t count = maker->findings->count < MAX_LINKED ? maker->findings->count : MAX_LINKED;
-	double shared[MAX_LINKED][MAX_LINKED] = { { 0 } };
+	size_t rows = profile__row_count(maker->both);
 
-	for (size_t i = 0; i < profile__row_count(maker->both); i++) {
-		const struct profile_row *row = profile__row(maker->both, i);
-		struct profile_stack stack = profile__stack_at(maker->both, row->stack);
-		double growth = growth_of(maker, row);
-		bool is_on[MAX_LINKED];
+	places->findings = findings;
+	places->at = calloc(rows * findings + 1, sizeof(*places->at));
+	if (!places->at)
+		return -ENOMEM;
+	for (size_t i = 0; i < rows; i++) {
+		struct profile_stack stack =
+			profile__stack_at(maker->both, profile__row(maker->both, i)->stack);
 
-		for (size_t j = 0; j < count; j++) {
-			is_on[j] = is_on_stack(maker, j, stack);
-			for (size_t k = 0; is_on[j] && k <= j; k++)
-				if (is_on[k])
-					shared[j][k] += growth;
+		for (size_t j = 0; j < findings; j++) {
+			uint32_t *place = &places->at[i * findings + j];
+
+			if (!find_frame(maker, j, stack, place))
+				*place = PROFILE_NONE;
 		}
 	}
-	for (size_t j = 0; j < count; j++)
-		for (size_t k = 0; k < j && maker->ids[j] != PROFILE_NONE; k++) {
-			const struct gate_verdict *other = maker->findings->items[k].verdict;
-			size_t index =
-				(size_t)(maker->findings->items[j].verdict - result->verdicts);
+	return 0;
+}
 
-			if (maker->ids[k] == PROFILE_NONE || other->through ||
-			    shared[j][k] < PART_SHARE * shared[j][j])
+/*
+ * Whether on the stack of a row the finding `by` is called by the finding `of`. The function's own
+ * part counts as called by the function with all that it calls.
+ */
+static bool is_called(const struct maker *maker, const struct places *places, size_t row, size_t by,
+		      size_t of)
+{
+	uint32_t place = places->at[row * places->findings + of];
+	uint32_t other = places->at[row * places->findings + by];
+
+	if (by == of || place == PROFILE_NONE || other == PROFILE_NONE)
+		return false;
+	if (maker->ids[by] == maker->ids[of])
+		return is_self(maker, by) && !is_self(maker, of);
+	return other < place;
+}
+
+/*
+ * The finding that takes the largest part in the growth of this one, if for the greater half it
+ * lies in others that it calls and that are no parts of others themselves; else itself.
+ */
+static size_t find_cause(const struct maker *maker, const struct places *places, size_t finding)
+{
+	const struct gate_finding *items = maker->findings->items;
+	double growth = 0, covered = 0, shared[MAX_LINKED] = { 0 };
+	size_t best = finding;
+
+	for (size_t i = 0; i < profile__row_count(maker->both); i++) {
+		double row_growth = growth_of(maker, profile__row(maker->both, i));
+		bool is_covered = false;
+
+		if (places->at[i * places->findings + finding] == PROFILE_NONE)
+			continue;
+		growth += row_growth;
+		for (size_t j = 0; j < places->findings; j++) {
+			if (items[j].verdict->through || !is_called(maker, places, i, j, finding))
 				continue;
-			result->verdicts[index].through = other;
-			break;
+			shared[j] += row_growth;
+			is_covered = true;
 		}
+		covered += is_covered ? row_growth : 0;
+	}
+	if (covered < PART_SHARE * growth)
+		return finding;
+	for (size_t j = 0; j < places->findings; j++)
+		if (shared[j] > 0 && (best == finding || shared[j] > shared[best]))
+			best = j;
+	return best;
+}
+
+/*
+ * A function that grew because of those that it calls is a part of what these tell. None is made
+ * a part by what is a part already, so there are no circles.
+ */
+static int link_findings(struct maker *maker, struct gate_result *result)
+{
+	size_t count = maker->findings->count < MAX_LINKED ? maker->findings->count : MAX_LINKED;
+	const struct gate_finding *items = maker->findings->items;
+	struct places places;
+	int error = places__init(&places, maker, count);
+
+	for (size_t i = 0; !error && i < count; i++) {
+		size_t cause = find_cause(maker, &places, i);
+
+		if (cause != i)
+			result->verdicts[items[i].verdict - result->verdicts].through =
+				items[cause].verdict;
+	}
+	for (size_t i = 0; !error && i < count; i++) {
+		struct gate_verdict *own = &result->verdicts[items[i].verdict - result->verdicts];
+
+		while (own->through && own->through->through)
+			own->through = own->through->through;
+	}
+	free(places.at);
+	return error;
 }
 
 /* ---- neighbours ---- */
@@ -238,21 +331,6 @@ static int take_largest(struct maker *maker, struct sums *sums,
 		sums[largest] = (struct sums){ 0 };
 	}
 	return 0;
-}
-
-/* Of a function that calls itself the outermost frame is meant. */
-static bool find_frame(const struct maker *maker, size_t finding, struct profile_stack stack,
-		       uint32_t *ret_place)
-{
-	if (!is_on_stack(maker, finding, stack))
-		return false;
-	for (uint32_t i = stack.count; i-- > 0;)
-		if (profile__frame_at(maker->both, stack.frames[i])->function ==
-		    maker->ids[finding]) {
-			*ret_place = i;
-			return true;
-		}
-	return false;
 }
 
 static int find_neighbours(struct maker *maker, size_t finding)
@@ -321,7 +399,7 @@ static int make(struct maker *maker, struct gate_result *result)
 		error = find_ids(maker);
 	if (error)
 		return error;
-	link_findings(maker, result);
+	error = link_findings(maker, result);
 	for (size_t i = 0; !error && i < findings->count; i++)
 		if (maker->ids[i] != PROFILE_NONE)
 			error = find_neighbours(maker, i);

@@ -160,7 +160,7 @@ int gate_json__write(const struct gate_report *report, FILE *stream)
 
 	if (!root)
 		return -ENOMEM;
-	json_dumpf(root, stream, JSON_INDENT(1));
+	json_dumpf(root, stream, JSON_INDENT(1) | JSON_REAL_PRECISION(12));
 	putc('\n', stream);
 	json_decref(root);
 	return 0;
