@@ -427,10 +427,11 @@ static int take_limit(const struct yaml_value *value, void *context)
 	struct file_reader *file = context;
 	char why[GATE_CONFIG_WHY];
 	int status, metric = find_metric(value->key, strlen(value->key), why);
-	const char *text = text_or_refuse(value, &status);
+	const char *text;
 
 	if (metric < 0)
 		return yaml_value__refuse(value, "%s", why);
+	text = text_or_refuse(value, &status);
 	if (!text)
 		return status;
 	if (parse_percent(text, 10000, &file->config->limits[metric], why))
