@@ -12,7 +12,6 @@
 #include "../../include/rbprof_abi.h"
 #include "../cmd.h"
 #include "../discover/container.h"
-#include "../out/out.h"
 #include "options_table.h"
 #include "version.h"
 
@@ -122,32 +121,6 @@ static int parse_container(struct options *options, const char *text)
 		return EINVAL;
 	}
 	return options__add_to_list(&options->containers, "container", text);
-}
-
-/* "pprof, folded, json, text": all formats. */
-static void list_formats(char *text, size_t size)
-{
-	const struct out_format *format;
-	size_t used = 0;
-
-	*text = '\0';
-	for (size_t i = 0; (format = out__format(i)) && used < size; i++)
-		used += (size_t)snprintf(text + used, size - used, "%s%s", used ? ", " : "",
-					 format->name);
-}
-
-static int parse_format(struct options *options, const char *text)
-{
-	const struct out_format *format = out__format_by_name(text);
-	char names[128];
-
-	if (format) {
-		options->format = text;
-		return 0;
-	}
-	list_formats(names, sizeof(names));
-	log__error("unknown format '%s': choose one of %s", text, names);
-	return EINVAL;
 }
 
 static int parse_value(struct parse *parse, const char *text)
@@ -358,17 +331,7 @@ static int parse_option(int key, char *text, struct argp_state *state)
 		return parse_output(options, text);
 	case 'f':
 		return parse->command == OPTIONS_GATE ? options__setting(options, key, text)
-						      : parse_format(options, text);
-	case OPTION_KEY_CONFIG:
-		options->config = text;
-		return 0;
-	case OPTION_KEY_BASELINE:
-	case OPTION_KEY_HEAD:
-	case OPTION_KEY_METRICS:
-	case OPTION_KEY_LIMIT:
-	case OPTION_KEY_ALPHA:
-	case OPTION_KEY_MIN_SHARE:
-		return options__setting(options, key, text);
+						      : options__format(options, text);
 	case OPTION_KEY_VALUE:
 		return parse_value(parse, text);
 	case OPTION_KEY_BY:
@@ -399,7 +362,7 @@ static int parse_option(int key, char *text, struct argp_state *state)
 	case OPTION_KEY_COLOR:
 		return parse_color(options, text);
 	default:
-		return ARGP_ERR_UNKNOWN;
+		return options__setting(options, key, text);
 	}
 }
 

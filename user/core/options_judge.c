@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Options of `gate` that a configuration file may have, too: kept as texts, read by the gate. */
+#include <argp.h>
 #include <errno.h>
 #include <string.h>
 
@@ -12,16 +13,20 @@ bool options__judges(enum options_command command, const char *word)
 
 int options__setting(struct options *options, int key, const char *text)
 {
+	if (key == OPTION_KEY_CONFIG) {
+		options->config = text;
+		return 0;
+	}
 	for (size_t i = 0; i < option_entry_count; i++) {
 		const struct option_entry *entry = &option_entries[i];
 		int error;
 
-		if (entry->key != key || !(entry->commands & 1u << OPTIONS_GATE))
+		if (entry->key != key || entry->commands != 1u << OPTIONS_GATE)
 			continue;
 		error = options__add_to_list(&options->setting_names, entry->row.name,
 					     entry->row.name);
 		return error ? error
 			     : options__add_to_list(&options->setting_texts, entry->row.name, text);
 	}
-	return EINVAL;
+	return ARGP_ERR_UNKNOWN;
 }

@@ -81,14 +81,16 @@ int options__time(const char *what, const char *text, uint64_t *ret_ns);
  * options_view.c: 0, or EINVAL after a message, or ENOMEM. name: of the option, without dashes.
  */
 int options__add_to_list(struct options_list *list, const char *name, const char *text);
+int options__format(struct options *options, const char *text);
 int options__interval(struct options *options, const char *text);
 int options__by(struct options *options, const char *text);
 int options__label_glob(struct options_list *list, const char *name, const char *text);
 
 /*
  * options_judge.c. Whether a command of `gate` (its argv[0]) takes files as arguments, not a
- * COMMAND. An option of `gate` that judges, which a configuration file may have, too. 0,
- * EINVAL after a message, or ENOMEM.
+ * COMMAND. An option of `gate` that judges, which a configuration file may have, too. 0, EINVAL
+ * after a message,
+ * ENOMEM, or ARGP_ERR_UNKNOWN: it is none.
  */
 bool options__judges(enum options_command command, const char *word);
 int options__setting(struct options *options, int key, const char *text);

@@ -255,8 +255,8 @@ static int choose_units(struct maker *maker)
 				scale *= reference / (double)run->calibration_ns;
 			maker->scales[side][i] = scale;
 		}
-	if (table->is_per_work)
-		table->tick_ns /= (double)run_at(maker, 0, 0)->work;
+	table->one = table->is_per_work ? 1 / (double)run_at(maker, 0, 0)->work : 1;
+	table->tick_ns *= table->one;
 	if (working && working != runs)
 		return obstacle(table, true, "some runs state their work, others do not");
 	return 0;

@@ -42,6 +42,7 @@ struct gate_table {
 	size_t row_count;
 	struct gate_obstacle *obstacles;
 	size_t obstacle_count;
+	double one;	 /* in the unit of counts: 1, or 1 over the work of a run */
 	double tick_ns;	 /* half a tick, in the unit of times: added before logarithms are taken */
 	uint32_t *moved; /* by function id of base's profile: head's, or PROFILE_NONE */
 	char **texts;	 /* of the rows */

@@ -106,8 +106,8 @@ static int judge_counter(struct gate_result *result, struct gate_verdict *verdic
 		return -ENOMEM;
 	margin = fmax(COUNTER_SHARE * base[2], COUNTER_RANGES * (base[2] - base[0]));
 	/* Whether a collection falls into a run or after its end is chance. */
-	if (row->metric == GATE_GC_COUNT && !table->is_per_work)
-		margin = fmax(margin, 1);
+	if (row->metric == GATE_GC_COUNT)
+		margin = fmax(margin, table->one);
 	verdict->change = share_of_change(base[1], head[1]);
 	verdict->limit = base[1] > 0 ? (base[2] + margin) / base[1] - 1 : 0;
 	verdict->low = share_of_change(base[2], head[0]);
