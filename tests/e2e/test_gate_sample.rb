@@ -37,7 +37,8 @@ class TestGateSample < E2E
   def test_it_passes_as_it_is
     place = checkouts
     # One in a hundred comparisons of equal code may be a false alarm: not with a limit like this.
-    code, log = gate(place, "RBPROF_LIMIT" => "150%")
+    File.write(File.join(place, "head/.rbprof.yml"), "limit: 150%\n")
+    code, log = gate(place)
     assert_equal 0, code, log
     verdict = JSON.parse(File.read(File.join(place, "gate/gate.json")))
     assert_equal ["pass", true, true], verdict.values_at("verdict", "paired", "per_work")

@@ -218,9 +218,15 @@ static bool is_called(const struct maker *maker, const struct places *places, si
 	return other < place;
 }
 
+/* Whether somebody can look at its source: a C function or the collector has none. */
+static bool has_source(const struct gate_verdict *verdict)
+{
+	return *verdict->row->file && *verdict->row->file != '<';
+}
+
 /*
- * The finding that takes the largest part in the growth of this one, if for the greater half it
- * lies in others that it calls and that are no parts of others themselves; else itself.
+ * The finding of source that takes the largest part in the growth of this one, if for the greater
+ * half it lies in others that it calls and that are no parts of others themselves; else itself.
  */
 static size_t find_cause(const struct maker *maker, const struct places *places, size_t finding)
 {
@@ -236,7 +242,8 @@ static size_t find_cause(const struct maker *maker, const struct places *places,
 			continue;
 		growth += row_growth;
 		for (size_t j = 0; j < places->findings; j++) {
-			if (items[j].verdict->through || !is_called(maker, places, i, j, finding))
+			if (items[j].verdict->through || !has_source(items[j].verdict) ||
+			    !is_called(maker, places, i, j, finding))
 				continue;
 			shared[j] += row_growth;
 			is_covered = true;
@@ -252,8 +259,37 @@ static size_t find_cause(const struct maker *maker, const struct places *places,
 }
 
 /*
- * A function that grew because of those that it calls is a part of what these tell. None is made
- * a part by what is a part already, so there are no circles.
+ * Of a finding without source: the finding of source that calls it and has the greater half of its
+ * growth, of several the one that grew least in all, which is the nearest; else itself.
+ */
+static size_t find_caller(const struct maker *maker, const struct places *places, size_t finding)
+{
+	const struct gate_finding *items = maker->findings->items;
+	double growth = 0, own[MAX_LINKED] = { 0 }, shared[MAX_LINKED] = { 0 };
+	size_t best = finding;
+
+	for (size_t i = 0; i < profile__row_count(maker->both); i++) {
+		const uint32_t *places_of_row = &places->at[i * places->findings];
+		double row_growth = growth_of(maker, profile__row(maker->both, i));
+
+		growth += places_of_row[finding] == PROFILE_NONE ? 0 : row_growth;
+		for (size_t j = 0; j < places->findings; j++) {
+			own[j] += places_of_row[j] == PROFILE_NONE ? 0 : row_growth;
+			if (is_called(maker, places, i, finding, j))
+				shared[j] += row_growth;
+		}
+	}
+	for (size_t j = 0; j < places->findings; j++)
+		if (has_source(items[j].verdict) && shared[j] > 0 &&
+		    shared[j] >= PART_SHARE * growth && (best == finding || own[j] < own[best]))
+			best = j;
+	return best;
+}
+
+/*
+ * A function that grew because of those that it calls is a part of what these tell, and what has no
+ * source is a part of the function that calls it. None with source is made a part by what has
+ * none, nor by what is a part already, so there are no circles.
  */
 static int link_findings(struct maker *maker, struct gate_result *result)
 {
@@ -263,8 +299,12 @@ static int link_findings(struct maker *maker, struct gate_result *result)
 	int error = places__init(&places, maker, count);
 
 	for (size_t i = 0; !error && i < count; i++) {
-		size_t cause = find_cause(maker, &places, i);
+		size_t cause = i;
 
+		if (maker->ids[i] == PROFILE_NONE)
+			continue;
+		cause = has_source(items[i].verdict) ? find_cause(maker, &places, i)
+						     : find_caller(maker, &places, i);
 		if (cause != i)
 			result->verdicts[items[i].verdict - result->verdicts].through =
 				items[cause].verdict;
