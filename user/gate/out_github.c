@@ -21,7 +21,7 @@ static int annotate(const struct gate_report *report, const char *level, const c
 {
 	const char *path = gate_report__path(verdict->row->file);
 	char *text = gate_report__verdict(report, verdict);
-	char *more = finding ? gate_report__neighbours(report, finding) : NULL;
+	char *more = finding ? gate_report__neighbours(finding) : NULL;
 
 	if (!text || (finding && !more)) {
 		free(text);

@@ -86,22 +86,13 @@ static json_t *verdict_json(const struct gate_verdict *verdict)
 	return object;
 }
 
-static const struct gate_finding *finding_of(const struct gate_report *report,
-					     const struct gate_verdict *verdict)
-{
-	for (size_t i = 0; i < report->findings->count; i++)
-		if (report->findings->items[i].verdict == verdict)
-			return &report->findings->items[i];
-	return NULL;
-}
-
 static json_t *rows(const struct gate_report *report, bool are_functions)
 {
 	json_t *array = json_array();
 
 	for (size_t i = 0; array && i < report->result->count; i++) {
 		const struct gate_verdict *verdict = &report->result->verdicts[i];
-		const struct gate_finding *finding = finding_of(report, verdict);
+		const struct gate_finding *finding = gate_report__finding(report, verdict);
 		json_t *object;
 
 		if ((verdict->row->kind != GATE_ROW_METRIC) != are_functions)

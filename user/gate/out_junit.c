@@ -33,21 +33,12 @@ static void write_problem(const char *element, const char *type, const char *mes
 	fprintf(stream, "</%s>\n", element);
 }
 
-static const struct gate_finding *finding_of(const struct gate_report *report,
-					     const struct gate_verdict *verdict)
-{
-	for (size_t i = 0; i < report->findings->count; i++)
-		if (report->findings->items[i].verdict == verdict)
-			return &report->findings->items[i];
-	return NULL;
-}
-
 static int write_failure(const struct gate_report *report, const struct gate_verdict *verdict,
 			 FILE *stream)
 {
-	const struct gate_finding *finding = finding_of(report, verdict);
+	const struct gate_finding *finding = gate_report__finding(report, verdict);
 	char *message = gate_report__verdict(report, verdict);
-	char *text = finding ? gate_report__neighbours(report, finding) : strdup("");
+	char *text = finding ? gate_report__neighbours(finding) : strdup("");
 	int error = message && text ? 0 : -ENOMEM;
 
 	if (!error)

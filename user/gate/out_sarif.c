@@ -112,7 +112,7 @@ static json_t *result_json(const struct gate_report *report, const struct gate_f
 	const struct gate_verdict *verdict = finding->verdict;
 	enum rule rule = verdict->row->kind == GATE_ROW_METRIC ? RULE_METRIC : RULE_FUNCTION;
 	char *text = gate_report__verdict(report, verdict);
-	char *more = gate_report__neighbours(report, finding), *both = NULL;
+	char *more = gate_report__neighbours(finding), *both = NULL;
 	json_t *object = NULL;
 
 	if (text && more && asprintf(&both, "%s%s%s.", text, *more ? ", " : "", more) >= 0)

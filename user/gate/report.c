@@ -75,6 +75,8 @@ void gate_report__percent(double share, char text[GATE_REPORT_VALUE])
 		snprintf(text, GATE_REPORT_VALUE, "-");
 	else if (isinf(share))
 		snprintf(text, GATE_REPORT_VALUE, "new");
+	else if (fabs(share) < 5e-5)
+		snprintf(text, GATE_REPORT_VALUE, "+0.00%%"); /* not -0.00 */
 	else
 		snprintf(text, GATE_REPORT_VALUE, fabs(share) < 0.0095 ? "%+.2f%%" : "%+.1f%%",
 			 share * 100);
@@ -189,14 +191,13 @@ static void add_neighbours(FILE *stream, const char *word, const struct gate_row
 	}
 }
 
-char *gate_report__neighbours(const struct gate_report *report, const struct gate_finding *finding)
+char *gate_report__neighbours(const struct gate_finding *finding)
 {
 	const struct gate_row *row = finding->verdict->row;
 	char *text = NULL;
 	size_t length;
 	FILE *stream = open_memstream(&text, &length);
 
-	(void)report;
 	if (!stream)
 		return NULL;
 	add_neighbours(stream, "called by ", row, finding->callers, finding->caller_count);
@@ -208,6 +209,15 @@ char *gate_report__neighbours(const struct gate_report *report, const struct gat
 		return NULL;
 	}
 	return text;
+}
+
+const struct gate_finding *gate_report__finding(const struct gate_report *report,
+						const struct gate_verdict *verdict)
+{
+	for (size_t i = 0; i < report->findings->count; i++)
+		if (report->findings->items[i].verdict == verdict)
+			return &report->findings->items[i];
+	return NULL;
 }
 
 const char *gate_report__path(const char *file)

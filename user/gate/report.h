@@ -41,8 +41,12 @@ const char *gate_report__measure(const struct gate_row *row);
 char *gate_report__headline(const struct gate_report *report);
 /* "Foo#bar: cpu with what it calls +20.5% (12.0 ms -> 14.5 ms a run, p 0.001, limit 5%)" */
 char *gate_report__verdict(const struct gate_report *report, const struct gate_verdict *verdict);
-/* "grew through Foo#a (1.0 ms -> 2.0 ms), by Foo#b (...)"; "" where nothing is known. */
-char *gate_report__neighbours(const struct gate_report *report, const struct gate_finding *finding);
+/* "called by Foo#a (1.0 ms -> 2.0 ms), Foo#b (...); in Foo#c (...)"; "" where nothing is known. */
+char *gate_report__neighbours(const struct gate_finding *finding);
+
+/* The finding of a verdict; NULL: it is none. */
+const struct gate_finding *gate_report__finding(const struct gate_report *report,
+						const struct gate_verdict *verdict);
 
 /*
  * The file as a path below the current folder, where it is one ("app/foo.rb"); NULL where the
