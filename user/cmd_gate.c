@@ -256,6 +256,40 @@ static const char *baseline_of(const struct gate_config *config)
 	return config->baseline ? config->baseline : GATE_BASELINE_FILE;
 }
 
+/* As somebody would type it. */
+static int run_command(const struct gate_config *config, const char *into)
+{
+	char *names[GATE_RUN_OPTIONS] = { NULL };
+	size_t argc = 0, words = config->command_count;
+	char **argv = calloc(GATE_RUN_OPTIONS + words + 5, sizeof(*argv));
+	int status = argv ? CMD_DONE : out_of_memory();
+
+	if (status)
+		return status;
+	argv[argc++] = (char[]){ "run" };
+	argv[argc++] = (char[]){ "-o" };
+	argv[argc++] = (char *)into;
+	for (int i = 0; !status && i < GATE_RUN_OPTIONS; i++) {
+		if (!config->run_options[i])
+			continue;
+		if (asprintf(&names[i], "--%s=%s", gate_run_option__name(i),
+			     config->run_options[i]) < 0) {
+			names[i] = NULL;
+			status = out_of_memory();
+		} else {
+			argv[argc++] = names[i];
+		}
+	}
+	argv[argc++] = (char[]){ "--" };
+	memcpy(argv + argc, config->command, words * sizeof(*argv));
+	if (!status)
+		status = gate_run__main((int)(argc + words), argv);
+	for (int i = 0; i < GATE_RUN_OPTIONS; i++)
+		free(names[i]);
+	free(argv);
+	return status;
+}
+
 static int check(const struct options *options, struct gate_config *config)
 {
 	const struct options_list *arguments = &options->arguments;
@@ -265,8 +299,15 @@ static int check(const struct options *options, struct gate_config *config)
 
 	if (status)
 		return status;
-	if (!head || arguments->count > 1)
-		return wrong_arguments("check HEAD, or `head: DIR` in the configuration");
+	if (arguments->count > 1 || (!head && !config->command))
+		return wrong_arguments("check HEAD, or `head: DIR` or `command: [...]` in the "
+				       "configuration");
+	if (!head)
+		head = GATE_CONFIG_RUNS;
+	if (!arguments->count && config->command)
+		status = run_command(config, head);
+	if (status)
+		return status;
 	return compare_paths(gate_side__is_interleaved(head) ? NULL : baseline_of(config), head,
 			     config, write);
 }

@@ -68,6 +68,24 @@ class TestGateSample < E2E
     %w[gate.sarif gate.md gate.xml gate.html].each { |name| refute_empty File.read(File.join(place, "gate", name)) }
   end
 
+  # All in one step, as the configuration says: runs, then the verdict.
+  def test_check_runs_a_command
+    place = folder("check")
+    File.write(File.join(place, ".rbprof.yml"), <<~YAML)
+      command: [#{RUBY}, -e, "Array.new(50_000) { |i| i.to_s }"]
+      runs: 3
+      warmup: 0
+      metrics: [allocated]
+      interleave: '#{RUBY} -e "Array.new(40_000) { |i| i.to_s }"'
+    YAML
+    profiler = Profiler.run("gate", "check", "--config", ".rbprof.yml", chdir: place)
+    assert_code 1, profiler
+    assert_match(/^allocated .* regression$/, profiler.out)
+    assert_equal %w[base head], Dir.children(File.join(place, ".rbprof-runs")).sort
+    File.write(File.join(place, ".rbprof.yml"), "command: [ruby, -e, exit 3]\nruns: 1\nhead: other\n")
+    assert_error Profiler.run("gate", "check", chdir: place), 3, /3/
+  end
+
   # What CI runs is what is tested here.
   def test_the_workflows_run_it
     %w[github-actions.yml gitlab-ci.yml].each do |name|

@@ -113,6 +113,14 @@ static void every_key(void **state)
 	assert_string_equal(gate_config__rule(&config, "xB")->reason, "it's old");
 	assert_null(gate_config__rule(&config, "xA"));
 	gate_config__free(&config);
+	takes(&config, "command: [ruby, 'b c.rb']\nruns: 12\nwarmup: 0\ninterleave: ruby a.rb\n"
+		       "work: 5\nfrequency: 499\n");
+	assert_int_equal(config.command_count, 2);
+	assert_string_equal(config.command[1], "b c.rb");
+	assert_null(config.command[2]);
+	assert_string_equal(config.run_options[GATE_OPTION_RUNS], "12");
+	assert_string_equal(config.run_options[GATE_OPTION_INTERLEAVE], "ruby a.rb");
+	gate_config__free(&config);
 }
 
 static void what_is_wrong_is_told_with_line_and_key(void **state)
@@ -133,6 +141,11 @@ static void what_is_wrong_is_told_with_line_and_key(void **state)
 	refuses("metrics: [cpu, [gc]]\n", ":1: metrics: must be text");
 	refuses("limits: 5%\n", ":1: limits: must be keys with values");
 	refuses("limits:\n  speed: 5%\n", ":2: speed: unknown metric 'speed'");
+	refuses("runs: 0\n", ":1: runs: '0': give a whole number from 1 to 1000");
+	refuses("frequency: 10k\n", ":1: frequency: '10k': give a whole number from 1 to");
+	refuses("command: ruby b.rb\n", ":1: command: must be a list");
+	refuses("command: []\n", ":1: command: give a command");
+	refuses("command: [a, [b]]\n", ":1: command: must be text");
 	refuses("baseline: ''\n", ":1: baseline: must be text");
 	refuses("a: b\na: c\n", ":1: a: unknown key");
 	refuses("head: b\nhead: c\n", ":2: head: is there twice");

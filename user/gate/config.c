@@ -3,6 +3,7 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,6 +11,7 @@
 
 #include "../cmd.h"
 #include "../core/log.h"
+#include "../core/options.h"
 #include "../core/yaml_file.h"
 
 #define DEFAULT_ALPHA	  0.01
@@ -28,6 +30,23 @@ static const char *const metrics[GATE_METRIC_COUNT] = {
 const char *gate_metric__name(enum gate_metric metric)
 {
 	return metrics[metric];
+}
+
+/* Numbers have a range; most 0: any text. */
+static const struct {
+	const char *name;
+	uint64_t least, most;
+} run_options[GATE_RUN_OPTIONS] = {
+	[GATE_OPTION_RUNS] = { "runs", 1, 1000 },
+	[GATE_OPTION_WARMUP] = { "warmup", 0, 100 },
+	[GATE_OPTION_INTERLEAVE] = { "interleave", 0, 0 },
+	[GATE_OPTION_WORK] = { "work", 1, INT64_MAX },
+	[GATE_OPTION_FREQUENCY] = { "frequency", 1, OPTIONS_MAX_HZ },
+};
+
+const char *gate_run_option__name(enum gate_run_option option)
+{
+	return run_options[option].name;
 }
 
 void gate_config__init(struct gate_config *config)
@@ -63,6 +82,11 @@ void gate_config__free(struct gate_config *config)
 	free(config->rules);
 	free(config->baseline);
 	free(config->head);
+	for (size_t i = 0; i < config->command_count; i++)
+		free(config->command[i]);
+	free(config->command);
+	for (int i = 0; i < GATE_RUN_OPTIONS; i++)
+		free(config->run_options[i]);
 	free(config->format);
 	free(config->output);
 	*config = (struct gate_config){ 0 };
@@ -449,6 +473,55 @@ static int take_functions(const struct yaml_value *value, void *context)
 	return yaml_value__items(value, take_rule, context);
 }
 
+static int take_run_option(const struct yaml_value *value, void *context)
+{
+	struct file_reader *file = context;
+	int option = 0, status;
+	const char *text = text_or_refuse(value, &status);
+	uint64_t number;
+
+	if (!text)
+		return status;
+	while (strcmp(run_options[option].name, value->key) != 0)
+		option++;
+	if (run_options[option].most &&
+	    options__number(text, run_options[option].least, run_options[option].most, &number))
+		return yaml_value__refuse(
+			value, "'%.40s': give a whole number from %" PRIu64 " to %" PRIu64, text,
+			run_options[option].least, run_options[option].most);
+	return copy_text(value, &file->config->run_options[option]);
+}
+
+static int take_word(const struct yaml_value *value, void *context)
+{
+	struct file_reader *file = context;
+	struct gate_config *config = file->config;
+	char **words = reallocarray(config->command, config->command_count + 2, sizeof(*words));
+	char *word = NULL;
+	int status;
+
+	if (!words) {
+		log__error("out of memory");
+		return CMD_FILE;
+	}
+	config->command = words;
+	status = copy_text(value, &word);
+	if (!status)
+		words[config->command_count++] = word;
+	words[config->command_count] = NULL;
+	return status;
+}
+
+static int take_command(const struct yaml_value *value, void *context)
+{
+	const struct file_reader *file = context;
+	int status = yaml_value__items(value, take_word, context);
+
+	if (!status && !file->config->command_count)
+		return yaml_value__refuse(value, "give a command, like [ruby, bench.rb]");
+	return status;
+}
+
 int gate_config__read(struct gate_config *config, const char *path, const char *today)
 {
 	static const struct yaml_key keys[] = {
@@ -457,6 +530,9 @@ int gate_config__read(struct gate_config *config, const char *path, const char *
 		{ "limits", take_limits },     { "functions", take_functions },
 		{ "baseline", take_setting },  { "head", take_setting },
 		{ "format", take_setting },    { "output", take_setting },
+		{ "command", take_command },   { "runs", take_run_option },
+		{ "warmup", take_run_option }, { "interleave", take_run_option },
+		{ "work", take_run_option },   { "frequency", take_run_option },
 	};
 	struct file_reader reader = { config, today };
 	struct yaml_file *file;

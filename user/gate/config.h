@@ -10,7 +10,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#define GATE_CONFIG_FILE ".rbprof.yml" /* where to look unless told */
+#define GATE_CONFIG_FILE ".rbprof.yml"	/* where to look unless told */
+#define GATE_CONFIG_RUNS ".rbprof-runs" /* where check puts runs unless told */
 
 enum gate_metric {
 	GATE_CPU = 0,
@@ -35,6 +36,19 @@ struct gate_rule {
 	int line;     /* in the file */
 };
 
+/* Settings of `gate run`, by the names of its flags. */
+enum gate_run_option {
+	GATE_OPTION_RUNS = 0,
+	GATE_OPTION_WARMUP,
+	GATE_OPTION_INTERLEAVE,
+	GATE_OPTION_WORK,
+	GATE_OPTION_FREQUENCY,
+	GATE_RUN_OPTIONS,
+};
+
+/* "runs" ... */
+const char *gate_run_option__name(enum gate_run_option option);
+
 struct gate_config {
 	double alpha;	  /* probability of a false alarm, of all tests together */
 	double limit;	  /* growth that is allowed, a share: 0.05; less is no regression */
@@ -46,6 +60,10 @@ struct gate_config {
 	size_t rule_count;
 	char *baseline, *head; /* NULL: not given */
 	char *format, *output;
+	/* What `check` runs before it judges, as `gate run` does; NULL: not given. */
+	char **command; /* ends in NULL */
+	size_t command_count;
+	char *run_options[GATE_RUN_OPTIONS]; /* texts that gate run takes */
 };
 
 void gate_config__init(struct gate_config *config);
