@@ -28,7 +28,7 @@ static struct gate_effect one(bool is_paired, const double *base, size_t base_co
 			      const double *head, size_t head_count, double alpha)
 {
 	struct gate_design design = { is_paired, base_count, head_count, alpha, 1 };
-	struct gate_quantity quantity = { base, head };
+	struct gate_quantity quantity = { base, head, 1 };
 	struct gate_effect effect;
 
 	assert_int_equal(gate_stats__test(&design, &quantity, 1, &effect), 0);
@@ -147,7 +147,8 @@ static void simulate(struct simulation *simulation, bool is_paired, double growt
 	}
 	for (int i = 0; i < FAMILY; i++)
 		simulation->quantities[i] =
-			(struct gate_quantity){ simulation->base[i], simulation->head[i] };
+			(struct gate_quantity){ simulation->base[i], simulation->head[i],
+						1.0 / (1 + i) };
 	assert_int_equal(
 		gate_stats__test(&design, simulation->quantities, FAMILY, simulation->effects), 0);
 }
@@ -183,6 +184,36 @@ static void false_alarms(void **unused)
 	assert_true(alarms[0] <= 34 && alarms[1] <= 34);
 	assert_true(alarms[0] >= 1 && alarms[1] >= 1);
 	assert_true(single <= alarms[0]);
+}
+
+/* What has more weight is found where it is not without; what has less pays for it. */
+static void weights(void **unused)
+{
+	struct gate_design design = { true, PAIRS, PAIRS, 0.01, 1 };
+	static double base[FAMILY][PAIRS], head[FAMILY][PAIRS];
+	struct gate_quantity quantities[FAMILY];
+	struct gate_effect equal[FAMILY], weighted[FAMILY];
+	int better = 0, worse = 0;
+
+	(void)unused;
+	state = 23;
+	for (int i = 0; i < 100; i++) {
+		for (int j = 0; j < FAMILY; j++) {
+			for (int run = 0; run < PAIRS; run++) {
+				base[j][run] = normal();
+				head[j][run] = normal() + (j < 2 ? 1.5 : 0);
+			}
+			quantities[j] = (struct gate_quantity){ base[j], head[j], 1 };
+		}
+		assert_int_equal(gate_stats__test(&design, quantities, FAMILY, equal), 0);
+		quantities[0].weight = 3;
+		assert_int_equal(gate_stats__test(&design, quantities, FAMILY, weighted), 0);
+		better += weighted[0].p_more < equal[0].p_more;
+		worse += weighted[0].p_more > equal[0].p_more;
+		assert_float_equal(weighted[0].mean, equal[0].mean, 1e-12);
+		assert_float_equal(weighted[0].low, equal[0].low, 1e-12);
+	}
+	assert_true(better > 50 && better > 10 * worse);
 }
 
 /* Growth of 10 % amid noise of 1 %: found in pairs, though the machine varies by 18 %. */
@@ -230,10 +261,15 @@ static void many_runs(void **unused)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(pairs_that_all_grew), cmocka_unit_test(labels_of_runs),
-		cmocka_unit_test(nothing_varies),      cmocka_unit_test(equal_growth),
-		cmocka_unit_test(smallest_p),	       cmocka_unit_test(false_alarms),
-		cmocka_unit_test(growth_is_found),     cmocka_unit_test(many_runs),
+		cmocka_unit_test(pairs_that_all_grew),
+		cmocka_unit_test(labels_of_runs),
+		cmocka_unit_test(nothing_varies),
+		cmocka_unit_test(equal_growth),
+		cmocka_unit_test(smallest_p),
+		cmocka_unit_test(false_alarms),
+		cmocka_unit_test(weights),
+		cmocka_unit_test(growth_is_found),
+		cmocka_unit_test(many_runs),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -253,9 +253,15 @@ struct family {
 	struct summary *summaries;
 	double *values, *scratch;
 	double *observed;
+	const struct gate_quantity *quantities;
 	size_t *order, *exceeded;
 	size_t count;
 };
+
+static double weighted(const struct family *family, size_t id, const unsigned char *row)
+{
+	return family->quantities[id].weight * student(family->design, &family->summaries[id], row);
+}
 
 static int compare_observed(const void *left, const void *right, void *context)
 {
@@ -274,8 +280,7 @@ static void step_down(struct family *family, double sign, struct gate_effect *ef
 	double largest = 0;
 
 	for (size_t i = 0; i < family->count; i++) {
-		family->observed[i] =
-			sign * student(family->design, &family->summaries[i], family->all.bytes);
+		family->observed[i] = sign * weighted(family, i, family->all.bytes);
 		family->order[i] = i;
 		family->exceeded[i] = 0;
 	}
@@ -289,8 +294,7 @@ static void step_down(struct family *family, double sign, struct gate_effect *ef
 			size_t id = family->order[j];
 			double observed = family->observed[id];
 
-			most = fmax(most,
-				    sign * student(family->design, &family->summaries[id], row));
+			most = fmax(most, sign * weighted(family, id, row));
 			family->exceeded[j] += most >= observed - CLOSE * fabs(observed);
 		}
 	}
@@ -308,7 +312,7 @@ static int family__init(struct family *family, const struct gate_design *design,
 {
 	size_t runs = design->base_count + design->head_count;
 
-	*family = (struct family){ .design = design, .count = count };
+	*family = (struct family){ .design = design, .quantities = quantities, .count = count };
 	family->summaries = calloc(count + 1, sizeof(*family->summaries));
 	family->values = calloc(count + 1, (runs + 1) * sizeof(*family->values));
 	family->scratch = calloc(GATE_STATS_ARRANGEMENTS, sizeof(*family->scratch));

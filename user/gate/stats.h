@@ -8,7 +8,9 @@
  * or the runs' labels base and head (unpaired). Every way to do so is an arrangement; all are
  * gone through where they are few, else a seeded random choice of them.
  *
- * The statistic is Student's t, so that a noisy quantity does not hide a quiet one. p values are
+ * The statistic is Student's t, so that a noisy quantity does not hide a quiet one, times a weight
+ * by which some quantities are looked at harder than others (it must not depend on which side is
+ * which). p values are
  * adjusted for all quantities by the step-down maximum of Westfall and Young (1993, algorithm
  * 4.1), which keeps the family-wise error and makes use of what quantities have in common.
  */
@@ -32,6 +34,7 @@ struct gate_design {
 /* Values of one quantity: logarithms, base_count and head_count of them. */
 struct gate_quantity {
 	const double *base, *head;
+	double weight; /* above 0 */
 };
 
 struct gate_effect {

@@ -2,6 +2,7 @@
 #include "table.h"
 
 #include <errno.h>
+#include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -231,6 +232,40 @@ static int64_t calibration_of(const struct gate_run *run)
 	return run->calibration_ns;
 }
 
+static double log_cost(const struct gate_run *run, bool is_calibrated)
+{
+	double cost = (double)run->cpu_ns;
+
+	if (run->work > 0)
+		cost /= (double)run->work;
+	if (is_calibrated)
+		cost /= (double)run->calibration_ns;
+	return cost > 0 ? log(cost) : 0;
+}
+
+/*
+ * The scatter of the runs' CPU: the sum of squares of the pairs' differences of logarithms, or
+ * else about the mean of all. It is the same whichever run is called base, so a choice by it
+ * leaves the tests exact.
+ */
+static double scatter(const struct maker *maker, bool is_calibrated)
+{
+	bool is_paired = maker->table->is_paired;
+	double sum = 0, squares = 0;
+
+	for (int side = is_paired ? 1 : 0; side < 2; side++)
+		for (size_t i = 0; i < maker->counts[side]; i++) {
+			double value = log_cost(run_at(maker, side, i), is_calibrated);
+
+			if (is_paired)
+				value -= log_cost(run_at(maker, 0, i), is_calibrated);
+			sum += value;
+			squares += value * value;
+		}
+	return is_paired ? squares
+			 : squares - sum * sum / (double)(maker->counts[0] + maker->counts[1]);
+}
+
 static int choose_units(struct maker *maker)
 {
 	struct gate_table *table = maker->table;
@@ -240,7 +275,9 @@ static int choose_units(struct maker *maker)
 	int64_t hz = maker->counts[0] ? run_at(maker, 0, 0)->hz : 0;
 
 	table->is_per_work = runs && working == runs;
-	table->is_calibrated = runs && count_known(maker, calibration_of) == runs;
+	/* Where it explains none of the scatter, it would only add its own. */
+	table->is_calibrated = runs && count_known(maker, calibration_of) == runs &&
+			       scatter(maker, true) < scatter(maker, false);
 	for (int side = 0; side < 2; side++)
 		for (size_t i = 0; i < maker->counts[side]; i++)
 			reference += (double)run_at(maker, side, i)->calibration_ns / (double)runs;
