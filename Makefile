@@ -26,9 +26,9 @@ CFLAGS   += -std=gnu11 $(WARNINGS) -fno-strict-aliasing -fstack-protector-strong
 BPF_CFLAGS := -O2 -g -target bpf -mcpu=v3 -D__TARGET_ARCH_$(ARCH) -I. -Iinclude \
 	-I/usr/include/$(shell uname -m)-linux-gnu -Wall -Wextra -Werror -Wno-unused-parameter \
 	-Wno-address-of-packed-member -Wno-missing-declarations
-# One binary: everything static but libc, libz and the loader (checked by tests).
+# One binary: everything static but libc (libm, too), libz and the loader (checked by tests).
 LDLIBS := -Wl,-Bstatic -lbpf -lelf -lzstd -lcapstone -lprotobuf-c -ljansson \
-	-lncursesw -ltinfo -Wl,-Bdynamic -lz
+	-lncursesw -ltinfo -lyaml -Wl,-Bdynamic -lz -lm
 
 SRC  := $(filter-out user/main.c,$(sort $(wildcard user/*.c user/*/*.c)))
 OBJ  := $(SRC:%.c=$(O)/%.o) $(O)/pprof.pb-c.o

@@ -4,7 +4,7 @@
 require_relative "lib/bench"
 
 SECTIONS = %w[kernel target switch waits self others start accuracy close gc overhead trace names file formats
-              html].freeze
+              html gate].freeze
 
 def usage(out, status)
   out.puts("usage: bench/run [--quick] [NAME...]", "names: #{SECTIONS.join(" ")}")

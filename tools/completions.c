@@ -19,6 +19,7 @@ static const struct {
 	{ "TYPE", "cpu-time cpu-samples wall-time timeline" },
 	{ "WHEN", "auto always never" },
 	{ "json", "json" },
+	{ "REPORT", "text markdown junit sarif github json html" },
 	{ "LABEL", "method process thread endpoint state" },
 	{ "TIME", "1s 10s 1m 10m 1h" },
 	{ "HZ", "49 99 199 499 997" },

@@ -7,7 +7,7 @@ packages='
 	gcc make git ca-certificates
 	clang-19 llvm-19 libclang-rt-19-dev clang-format-19 cppcheck bpftool libbpf-dev
 	libelf-dev libzstd-dev zlib1g-dev libcapstone-dev
-	protobuf-c-compiler libprotobuf-c-dev uthash-dev libjansson-dev libcmocka-dev scdoc
+	protobuf-c-compiler libprotobuf-c-dev uthash-dev libjansson-dev libyaml-dev libcmocka-dev scdoc
 	libncurses-dev ncurses-bin ncurses-base tmux zsh fish
 	ruby ruby-dev ruby-minitest golang-go binutils libc6-dev linux-libc-dev
 	graphviz iproute2 procps util-linux libcap2-bin strace

@@ -8,6 +8,7 @@
 
 enum cmd_status {
 	CMD_DONE = 0,
+	CMD_REGRESSION = 1,	  /* a gate found one */
 	CMD_USAGE = 2,		  /* wrong usage */
 	CMD_UNABLE = 3,		  /* this host, process or user cannot profile */
 	CMD_INCOMPATIBLE = 4,	  /* what is compared does not go together */

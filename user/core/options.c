@@ -12,7 +12,6 @@
 #include "../../include/rbprof_abi.h"
 #include "../cmd.h"
 #include "../discover/container.h"
-#include "../out/out.h"
 #include "options_table.h"
 #include "version.h"
 
@@ -23,7 +22,8 @@ struct parse {
 	enum options_command command;
 	struct options *options;
 	char **argv;
-	bool is_said; /* what is wrong */
+	const char *word; /* argv[0] */
+	bool is_said;	  /* what is wrong */
 };
 
 /* ---- values ---- */
@@ -123,32 +123,6 @@ static int parse_container(struct options *options, const char *text)
 	return options__add_to_list(&options->containers, "container", text);
 }
 
-/* "pprof, folded, json, text": all formats. */
-static void list_formats(char *text, size_t size)
-{
-	const struct out_format *format;
-	size_t used = 0;
-
-	*text = '\0';
-	for (size_t i = 0; (format = out__format(i)) && used < size; i++)
-		used += (size_t)snprintf(text + used, size - used, "%s%s", used ? ", " : "",
-					 format->name);
-}
-
-static int parse_format(struct options *options, const char *text)
-{
-	const struct out_format *format = out__format_by_name(text);
-	char names[128];
-
-	if (format) {
-		options->format = text;
-		return 0;
-	}
-	list_formats(names, sizeof(names));
-	log__error("unknown format '%s': choose one of %s", text, names);
-	return EINVAL;
-}
-
 static int parse_value(struct parse *parse, const char *text)
 {
 	static const char *const landed[] = { "cpu-time", "cpu-samples", "wall-time", "timeline" };
@@ -201,6 +175,8 @@ static int parse_argument(struct parse *parse, char *text, struct argp_state *st
 	const char *command = option_commands[parse->command].name;
 	uint64_t number;
 
+	if (options__judges(parse->command, parse->word))
+		return options__add_to_list(&options->arguments, "argument", text);
 	switch (parse->command) {
 	case OPTIONS_RECORD:
 	case OPTIONS_TOP:
@@ -285,6 +261,9 @@ static int parse_option(int key, char *text, struct argp_state *state)
 	struct parse *parse = state->input;
 	struct options *options = parse->options;
 
+	if (parse->command == OPTIONS_GATE && options__refuse(key, parse->word))
+		return EINVAL;
+
 	switch (key) {
 	case 'a':
 		options->all = true;
@@ -340,7 +319,8 @@ static int parse_option(int key, char *text, struct argp_state *state)
 	case 'o':
 		return parse_output(options, text);
 	case 'f':
-		return parse_format(options, text);
+		return parse->command == OPTIONS_GATE ? options__setting(options, key, text)
+						      : options__format(options, text);
 	case OPTION_KEY_VALUE:
 		return parse_value(parse, text);
 	case OPTION_KEY_BY:
@@ -489,7 +469,12 @@ int options__parse(enum options_command command, int argc, char **argv, struct o
 		.runs = OPTIONS_DEFAULT_RUNS,
 		.warmups = 1,
 	};
-	struct parse parse = { .command = command, .options = &options, .argv = argv };
+	struct parse parse = {
+		.command = command,
+		.options = &options,
+		.argv = argv,
+		.word = argv[0],
+	};
 	struct argp_rows rows = { 0 };
 	struct argp argp = {
 		.options = rows.rows,
@@ -525,6 +510,9 @@ void options__free(struct options *options)
 	free(options->containers.items);
 	free(options->focuses.items);
 	free(options->ignores.items);
+	free(options->setting_names.items);
+	free(options->setting_texts.items);
+	free(options->arguments.items);
 	memset(options, 0, sizeof(*options));
 }
 

@@ -87,6 +87,10 @@ struct options {
 	uint32_t runs, warmups;
 	const char *interleave; /* BASE COMMAND; NULL: not given */
 	int64_t work;		/* --work; 0: not given */
+	/* gate compare, check, baseline: names and texts of settings in the order given */
+	struct options_list setting_names, setting_texts;
+	struct options_list arguments; /* BASE, HEAD */
+	const char *config;	       /* --config; NULL: not given */
 
 	bool json;	  /* --json */
 	const char *file; /* report: FILE; diff: BASE */

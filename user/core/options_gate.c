@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
-/* Values of options of `gate`. */
+/* Values of options of `gate run`. */
 #include <argp.h>
 #include <errno.h>
 
@@ -44,6 +44,6 @@ int options__gate(struct options *options, int key, const char *text)
 	case OPTION_KEY_WORK:
 		return parse_work(options, text);
 	default:
-		return ARGP_ERR_UNKNOWN;
+		return options__setting(options, key, text);
 	}
 }

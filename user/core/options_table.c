@@ -56,7 +56,6 @@ const struct option_entry option_entries[] = {
 	OPTION(GATE, RUN, 0, OPTION_KEY_WORK, "work", "N",
 	       "units of work that each run does (default: what COMMAND writes into the file that "
 	       "RBPROF_WORK names)"),
-	OPTION(GATE, RUN, 'o', 'o', "output", "DIR", "a new or empty folder for the runs"),
 
 	OPTION(RECORD | TOP | GATE, COLLECT, 'F', 'F', "frequency", "HZ",
 	       "samples a second on each CPU, 1 to " NUMBER(OPTIONS_MAX_HZ) " (default "
@@ -108,6 +107,27 @@ const struct option_entry option_entries[] = {
 	OPTION(DIFF, OUTPUT, 'f', 'f', "format", "FORMAT",
 	       "text, json, html or folded (stack, value before and after; for difffolded tools); "
 	       "default by the suffix of -o's FILE: .txt .json .html .folded, else text"),
+	OPTION(GATE, JUDGE, 0, OPTION_KEY_CONFIG, "config", "FILE",
+	       "settings and rules (default .rbprof.yml, if it is there)"),
+	OPTION(GATE, JUDGE, 0, OPTION_KEY_BASELINE, "baseline", "FILE",
+	       "what check compares with and baseline update writes (default "
+	       ".rbprof-baseline.json.gz)"),
+	OPTION(GATE, JUDGE, 0, OPTION_KEY_HEAD, "head", "DIR", "the runs that check judges"),
+	OPTION(GATE, JUDGE, 0, OPTION_KEY_METRICS, "metrics", "LIST",
+	       "what is judged, of cpu, wall, gc, gc-count, allocated and functions (default "
+	       "cpu,gc-count,allocated,functions)"),
+	OPTION(GATE, JUDGE, 0, OPTION_KEY_LIMIT, "limit", "PERCENT",
+	       "growth of a time that is no regression, however certain (default 5%)"),
+	OPTION(GATE, JUDGE, 0, OPTION_KEY_ALPHA, "alpha", "P",
+	       "probability of a false alarm, of all tests of times together (default 0.01)"),
+	OPTION(GATE, JUDGE, 0, OPTION_KEY_MIN_SHARE, "min-share", "PERCENT",
+	       "functions below this share of the CPU, before and after, are not looked at "
+	       "(default 1%)"),
+	OPTION(GATE, OUTPUT, 'o', 'o', "output", "PATH",
+	       "run: a new or empty folder; else where to write (default stdout)"),
+	OPTION(GATE, OUTPUT, 'f', 'f', "format", "REPORT",
+	       "text, markdown, junit, sarif, github, json or html (default by the suffix of -o's "
+	       "FILE: .txt .md .xml .sarif .json .html, else text)"),
 	OPTION(REPORT | DIFF, SELECT, 0, OPTION_KEY_FOCUS, "focus", "LABEL=GLOB",
 	       "only samples whose label fits the pattern: thread, endpoint, state, process, "
 	       "container, or any label of the file; can be given more than once"),
@@ -203,10 +223,13 @@ const struct option_command option_commands[OPTIONS_COMMAND_COUNT] = {
 		"Tell what changed between two saved profiles, by method, largest change first.",
 	},
 	[OPTIONS_GATE] = {
-		"gate", "keep slower code from shipping", "run -o DIR -- COMMAND ARGS...",
-		"Run a command several times and keep a profile and the figures of each run.\v"
+		"gate", "keep slower code from shipping",
+		"run -o DIR -- COMMAND ARGS...\ncompare BASE HEAD\ncheck [HEAD]\nbaseline update [RUNS]",
+		"Run a command several times, and judge whether runs cost more than others: a gate "
+		"for CI.\v"
 		"COMMAND is started as by record, its output shown only if it fails, or with -v. "
-		"Exit status 3: a run failed.",
+		"BASE, HEAD and RUNS are folders of runs, or baselines. Exit status 1: a "
+		"regression; 3: a run failed; 4: the runs cannot tell.",
 	},
 };
 
@@ -219,6 +242,8 @@ const char *option_group__title(enum option_group group)
 		return "Run:";
 	case OPTION_GROUP_COLLECT:
 		return "Collect:";
+	case OPTION_GROUP_JUDGE:
+		return "Judge:";
 	case OPTION_GROUP_SELECT:
 		return "Select:";
 	case OPTION_GROUP_OUTPUT:

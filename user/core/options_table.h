@@ -35,6 +35,13 @@ enum option_key {
 	OPTION_KEY_WARMUP,
 	OPTION_KEY_INTERLEAVE,
 	OPTION_KEY_WORK,
+	OPTION_KEY_CONFIG,
+	OPTION_KEY_BASELINE,
+	OPTION_KEY_HEAD,
+	OPTION_KEY_METRICS,
+	OPTION_KEY_LIMIT,
+	OPTION_KEY_ALPHA,
+	OPTION_KEY_MIN_SHARE,
 	OPTION_KEY_JSON,
 	OPTION_KEY_COLOR,
 	OPTION_KEY_USAGE,
@@ -48,6 +55,7 @@ enum option_group {
 	OPTION_GROUP_TARGET,
 	OPTION_GROUP_RUN,
 	OPTION_GROUP_COLLECT,
+	OPTION_GROUP_JUDGE,
 	OPTION_GROUP_SELECT,
 	OPTION_GROUP_OUTPUT,
 };
@@ -77,13 +85,23 @@ int options__time(const char *what, const char *text, uint64_t *ret_ns);
  * options_view.c: 0, or EINVAL after a message, or ENOMEM. name: of the option, without dashes.
  */
 int options__add_to_list(struct options_list *list, const char *name, const char *text);
+int options__format(struct options *options, const char *text);
 int options__interval(struct options *options, const char *text);
 int options__by(struct options *options, const char *text);
 int options__color(struct options *options, const char *text);
 int options__label_glob(struct options_list *list, const char *name, const char *text);
 
-/* options_gate.c: an option of `gate`. 0, EINVAL after a message, or ARGP_ERR_UNKNOWN. */
+/* options_gate.c: an option of `gate`. 0, EINVAL after a message, ENOMEM, or ARGP_ERR_UNKNOWN. */
 int options__gate(struct options *options, int key, const char *text);
+/*
+ * options_judge.c. Whether a command of `gate` (its argv[0]) takes files as arguments, not a
+ * COMMAND. An option of `gate` that judges, which a configuration file may have, too. 0, EINVAL
+ * after a message, ENOMEM, or ARGP_ERR_UNKNOWN: it is none.
+ */
+bool options__judges(enum options_command command, const char *word);
+/* The same: whether an option is one of `gate`, but not of this command of it; after a message. */
+bool options__refuse(int key, const char *word);
+int options__setting(struct options *options, int key, const char *text);
 
 /* Heading of a group in --help; NULL: none. */
 const char *option_group__title(enum option_group group);

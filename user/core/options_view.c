@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 /* Values of options that say what of a profile is shown, and how. */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "../out/out.h"
 #include "options_table.h"
 
 #define MAX_LISTED	64
@@ -25,6 +27,32 @@ int options__add_to_list(struct options_list *list, const char *name, const char
 	items[list->count++] = text;
 	list->items = items;
 	return 0;
+}
+
+/* "pprof, folded, json, text": all formats. */
+static void list_formats(char *text, size_t size)
+{
+	const struct out_format *format;
+	size_t used = 0;
+
+	*text = '\0';
+	for (size_t i = 0; (format = out__format(i)) && used < size; i++)
+		used += (size_t)snprintf(text + used, size - used, "%s%s", used ? ", " : "",
+					 format->name);
+}
+
+int options__format(struct options *options, const char *text)
+{
+	const struct out_format *format = out__format_by_name(text);
+	char names[128];
+
+	if (format) {
+		options->format = text;
+		return 0;
+	}
+	list_formats(names, sizeof(names));
+	log__error("unknown format '%s': choose one of %s", text, names);
+	return EINVAL;
 }
 
 int options__interval(struct options *options, const char *text)
