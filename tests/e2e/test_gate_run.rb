@@ -276,7 +276,7 @@ class TestGateRun < E2E
   end
 
   def test_usage
-    assert_error Profiler.run("gate"), 2, /gate run -o DIR/
+    assert_error Profiler.run("gate"), 2, /no gate command/
     assert_error Profiler.run("gate", "ruin"), 2, /gate --help/
   end
 end

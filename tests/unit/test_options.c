@@ -33,6 +33,9 @@ static enum options_command command_of(const char *name)
 	for (int i = 0; i < OPTIONS_COMMAND_COUNT; i++)
 		if (!strcmp(options__command_name(i), name))
 			return i;
+	/* Commands of `gate` are parsed under their own names. */
+	if (!strcmp(name, "run") || !strcmp(name, "compare"))
+		return OPTIONS_GATE;
 	fail_msg("no command %s", name);
 	return 0;
 }
@@ -348,7 +351,7 @@ static void test_gate(void **state)
 	struct line line;
 
 	(void)state;
-	accept(&line, "gate -n 3 --warmup 0 --work 7 --interleave true -o runs -- ruby -n x.rb",
+	accept(&line, "run -n 3 --warmup 0 --work 7 --interleave true -o runs -- ruby -n x.rb",
 	       &options);
 	assert_int_equal(options.runs, 3);
 	assert_int_equal(options.warmups, 0);
@@ -357,19 +360,22 @@ static void test_gate(void **state)
 	assert_string_equal(options.output, "runs");
 	assert_string_equal(options.command[1], "-n");
 	options__free(&options);
-	accept(&line, "gate -o runs ruby", &options);
+	accept(&line, "run -o runs ruby", &options);
 	assert_int_equal(options.runs, OPTIONS_DEFAULT_RUNS);
 	assert_int_equal(options.warmups, 1);
 	assert_int_equal(options.work, 0);
 	options__free(&options);
 
-	refuse("gate -n 0 ruby", "bad number of runs '0'");
-	refuse("gate -n 1001 ruby", "from 1 to 1000");
-	refuse("gate --warmup -1 ruby", "bad --warmup '-1'");
-	refuse("gate --work 0 ruby", "bad --work '0'");
-	refuse("gate --work 1.5 ruby", "bad --work '1.5'");
-	refuse("gate -p 1", "invalid option");
-	refuse("gate --", "no COMMAND after --");
+	refuse("run -n 0 ruby", "bad number of runs '0'");
+	refuse("run -n 1001 ruby", "from 1 to 1000");
+	refuse("run --warmup -1 ruby", "bad --warmup '-1'");
+	refuse("run --work 0 ruby", "bad --work '0'");
+	refuse("run --work 1.5 ruby", "bad --work '1.5'");
+	refuse("run -p 1", "invalid option");
+	refuse("run --", "no COMMAND after --");
+	refuse("run --alpha 0.1 ruby", "--alpha is no option of gate run");
+	refuse("compare -n 3 a b", "--runs is no option of gate compare");
+	refuse("compare -F 99 a b", "--frequency is no option of gate compare");
 }
 
 /* What has not landed is refused with these very words, by every command that will have it. */

@@ -121,7 +121,7 @@ const struct option_entry option_entries[] = {
 	OPTION(GATE, JUDGE, 0, OPTION_KEY_ALPHA, "alpha", "P",
 	       "probability of a false alarm, of all tests of times together (default 0.01)"),
 	OPTION(GATE, JUDGE, 0, OPTION_KEY_MIN_SHARE, "min-share", "PERCENT",
-	       "functions below this share of the CPU, before and after, are not looked at "
+	       "functions below this share of the CPU of all runs are not looked at "
 	       "(default 1%)"),
 	OPTION(GATE, OUTPUT, 'o', 'o', "output", "PATH",
 	       "run: a new or empty folder; else where to write (default stdout)"),

@@ -397,39 +397,54 @@ struct function_pair {
 	uint32_t ids[2];
 };
 
-static double share_of(const struct maker *maker, int side, const struct function_pair *pair,
-		       enum gate_row_kind kind)
+static double cpu_of_function(const struct maker *maker, int side, const struct function_pair *pair,
+			      enum gate_row_kind kind)
 {
 	const struct gate_function *function = pair->functions[side];
 	double sum = 0;
 
-	if (!function || !(maker->cpu[side] > 0))
+	if (!function)
 		return 0;
 	for (size_t i = 0; i < maker->counts[side]; i++)
 		sum += (kind == GATE_ROW_SELF ? function->self
 					      : function->total)[maker->columns[side][i]];
-	return sum / maker->cpu[side];
+	return sum;
+}
+
+static double share(double part, double whole)
+{
+	return whole > 0 ? part / whole : 0;
+}
+
+/* Of the CPU of all runs, base's and head's. */
+static double share_of_all(const struct maker *maker, const struct function_pair *pair,
+			   enum gate_row_kind kind)
+{
+	return share(cpu_of_function(maker, 0, pair, kind) + cpu_of_function(maker, 1, pair, kind),
+		     maker->cpu[0] + maker->cpu[1]);
 }
 
 static int add_function_row(struct maker *maker, const struct function_pair *pair,
 			    enum gate_row_kind kind, const char *name, const char *file)
 {
 	int newer = pair->functions[1] ? 1 : 0;
+	const double *cpu = maker->cpu, base = cpu_of_function(maker, 0, pair, kind),
+		     head = cpu_of_function(maker, 1, pair, kind);
 	struct gate_row start = {
 		.kind = kind,
 		.metric = GATE_FUNCTIONS,
 		.name = name,
 		.file = file,
 		.line = pair->functions[newer]->line,
-		.base_share = share_of(maker, 0, pair, kind),
-		.head_share = share_of(maker, 1, pair, kind),
+		.base_share = share(base, cpu[0]),
+		.head_share = share(head, cpu[1]),
+		.share = share_of_all(maker, pair, kind),
 		.base_id = pair->ids[0],
 		.head_id = pair->ids[1],
 	};
 	struct gate_row *row;
 
-	if (start.base_share < maker->config->min_share &&
-	    start.head_share < maker->config->min_share)
+	if (start.share < maker->config->min_share)
 		return 0;
 	row = add_row(maker->table, &start);
 	if (!row)
@@ -457,8 +472,8 @@ static int add_function(struct maker *maker, const struct function_pair *pair)
 	const char *name, *file;
 	int error;
 
-	if (share_of(maker, 0, pair, GATE_ROW_TOTAL) < maker->config->min_share &&
-	    share_of(maker, 1, pair, GATE_ROW_TOTAL) < maker->config->min_share)
+	/* By what does not tell base from head, so that the tests stay exact. */
+	if (share_of_all(maker, pair, GATE_ROW_TOTAL) < maker->config->min_share)
 		return 0;
 	name = keep(maker->table, profile, function->name);
 	file = keep(maker->table, profile, function->file);

@@ -24,6 +24,7 @@ struct gate_row {
 	int64_t line;		       /* its first, 0: unknown */
 	double *base, *head;	       /* a run each; NULL: missing is set */
 	double base_share, head_share; /* functions: of the profiles' CPU */
+	double share;		       /* the same of all runs together */
 	uint32_t base_id, head_id;     /* of the sides' profiles; PROFILE_NONE: not there */
 	const char *missing;	       /* why there are no figures; NULL: there are */
 	bool is_missing_on_both;

@@ -176,13 +176,13 @@ static void take_logarithms(const struct gate_result *result, const double *valu
 
 /*
  * What holds more of the CPU is looked at harder: a fifth more of 30 % is worth more than of 1 %.
- * The share of both sides together does not tell which is which, as the test requires.
+ * The share in all runs together does not tell which is which, as the test requires.
  */
 static double weight_of(const struct gate_row *row)
 {
 	if (row->kind == GATE_ROW_METRIC)
 		return 1;
-	return pow(fmax(row->base_share + row->head_share, 1e-6) / 2, WEIGHT_EXPONENT);
+	return pow(fmax(row->share, 1e-6), WEIGHT_EXPONENT);
 }
 
 static int test_rows(struct gate_result *result, size_t tested, struct gate_verdict **rows,
