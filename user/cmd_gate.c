@@ -262,10 +262,10 @@ static int run_command(const struct gate_config *config, const char *into)
 	char *names[GATE_RUN_OPTIONS] = { NULL };
 	size_t argc = 0, words = config->command_count;
 	char **argv = calloc(GATE_RUN_OPTIONS + words + 5, sizeof(*argv));
-	int status = argv ? CMD_DONE : out_of_memory();
+	int status = CMD_DONE;
 
-	if (status)
-		return status;
+	if (!argv)
+		return out_of_memory();
 	argv[argc++] = (char[]){ "run" };
 	argv[argc++] = (char[]){ "-o" };
 	argv[argc++] = (char *)into;
