@@ -8,7 +8,8 @@
 
 bool options__judges(enum options_command command, const char *word)
 {
-	return command == OPTIONS_GATE && strcmp(word, "run") != 0;
+	return command == OPTIONS_GATE &&
+	       (!strcmp(word, "compare") || !strcmp(word, "check") || !strcmp(word, "baseline"));
 }
 
 bool options__refuse(int key, const char *word)
