@@ -10,125 +10,118 @@
 /* Ids are 32 bits, and there are more slots than nodes. */
 #define MAX_NODES   (UINT32_MAX / 4)
 #define FIRST_NODES 64
+#define FIRST_SLOTS 128
 #define FIRST_DEPTH 64
 
 /* The hash here as well: without it every look would be one at the node. */
 struct stack_slot {
 	uint32_t hash;
-	uint32_t node; /* 0: free */
+	uint32_t number; /* of the node or stack, counted from 1; 0: free */
 };
 
-static uint32_t hash_of(uint32_t parent, uint32_t frame)
+static uint32_t hash_of(uint32_t node, uint32_t frame)
 {
-	const uint32_t key[2] = { parent, frame };
+	const uint32_t key[2] = { node, frame };
 
 	return hash__bytes(key, sizeof(key));
 }
 
-/* The slot of the node, or the free one where it belongs. */
-static struct stack_slot *slot_of(const struct stack_table *table, uint32_t parent, uint32_t frame,
-				  uint32_t hash)
+/* Twice the slots: in their order, so that places go up as well. */
+static int double_slots(struct stack_slots *slots)
 {
-	uint32_t mask = table->slot_count - 1, at = hash & mask;
+	uint32_t count = slots->count ? 2 * slots->count : FIRST_SLOTS;
+	struct stack_slot *grown = calloc(count, sizeof(*grown));
 
-	for (; table->slots[at].node; at = (at + 1) & mask) {
-		const struct stack_node *node = &table->nodes[table->slots[at].node];
+	if (!grown)
+		return -ENOMEM;
+	for (uint32_t i = 0; i < slots->count; i++) {
+		uint32_t at = slots->slots[i].hash & (count - 1);
 
-		if (table->slots[at].hash == hash && node->parent == parent && node->frame == frame)
+		if (!slots->slots[i].number)
+			continue;
+		while (grown[at].number)
+			at = (at + 1) & (count - 1);
+		grown[at] = slots->slots[i];
+	}
+	free(slots->slots);
+	slots->slots = grown;
+	slots->count = count;
+	return 0;
+}
+
+/* Room for one more: at most every second slot is taken. */
+static int reserve_slot(struct stack_slots *slots)
+{
+	return slots->taken < slots->count / 2 ? 0 : double_slots(slots);
+}
+
+/* The slot of the node, or the free one where it belongs. */
+static struct stack_slot *slot_of_node(const struct stack_table *table, uint32_t parent,
+				       uint32_t frame, uint32_t hash)
+{
+	const struct stack_slots *slots = &table->further;
+	uint32_t mask = slots->count - 1, at = hash & mask;
+
+	for (; slots->slots[at].number; at = (at + 1) & mask) {
+		const struct stack_node *node = &table->nodes[slots->slots[at].number - 1];
+
+		if (slots->slots[at].hash == hash && node->parent == parent && node->frame == frame)
 			break;
 	}
-	return &table->slots[at];
+	return &slots->slots[at];
 }
 
-/* Twice the slots, every node in its place: in the order of slots, so that places go up as well. */
-static int double_slots(struct stack_table *table)
+/* The same of the stack that ends at the node. */
+static struct stack_slot *slot_of_end(const struct stack_table *table, uint32_t node, uint32_t hash)
 {
-	uint32_t count = table->slot_count ? 2 * table->slot_count : 2 * FIRST_NODES;
-	struct stack_slot *slots = calloc(count, sizeof(*slots));
+	const struct stack_slots *slots = &table->ends;
+	uint32_t mask = slots->count - 1, at = hash & mask;
 
-	if (!slots)
-		return -ENOMEM;
-	for (uint32_t i = 0; i < table->slot_count; i++) {
-		uint32_t at = table->slots[i].hash & (count - 1);
-
-		if (!table->slots[i].node)
-			continue;
-		while (slots[at].node)
-			at = (at + 1) & (count - 1);
-		slots[at] = table->slots[i];
-	}
-	free(table->slots);
-	table->slots = slots;
-	table->slot_count = count;
-	return 0;
-}
-
-static int grow_nodes(struct stack_table *table)
-{
-	uint32_t room = table->node_room ? 2 * table->node_room : FIRST_NODES, *grown;
-	struct stack_node *nodes;
-
-	if (table->node_count >= MAX_NODES)
-		return -ENOMEM;
-	/* Kept even if another fails: it is only larger than it has to be. */
-	nodes = reallocarray(table->nodes, room, sizeof(*nodes));
-	if (!nodes)
-		return -ENOMEM;
-	table->nodes = nodes;
-	grown = reallocarray(table->stack_of, room, sizeof(*grown));
-	if (!grown)
-		return -ENOMEM;
-	table->stack_of = grown;
-	grown = reallocarray(table->first_child, room, sizeof(*grown));
-	if (!grown)
-		return -ENOMEM;
-	table->first_child = grown;
-	table->node_room = room;
-	return 0;
+	for (; slots->slots[at].number; at = (at + 1) & mask)
+		if (table->stacks[slots->slots[at].number - 1].node == node)
+			break;
+	return &slots->slots[at];
 }
 
 static uint32_t new_node(struct stack_table *table, uint32_t parent, uint32_t frame)
 {
-	uint32_t node = table->node_count;
+	if (table->node_count == table->node_room) {
+		uint32_t room = table->node_room ? 2 * table->node_room : FIRST_NODES;
+		struct stack_node *nodes = NULL;
 
-	if (node == table->node_room && grow_nodes(table))
-		return PROFILE_NONE;
-	table->nodes[node] = (struct stack_node){ parent, frame };
-	table->stack_of[node] = PROFILE_NONE;
-	table->first_child[node] = 0;
-	table->node_count++;
-	return node;
+		if (table->node_count < MAX_NODES)
+			nodes = reallocarray(table->nodes, room, sizeof(*nodes));
+		if (!nodes)
+			return PROFILE_NONE;
+		table->nodes = nodes;
+		table->node_room = room;
+	}
+	table->nodes[table->node_count] = (struct stack_node){ parent, frame };
+	return table->node_count++;
 }
 
-/* The same of a node that has a child already, which is another one. */
-static uint32_t sibling(struct stack_table *table, uint32_t parent, uint32_t frame)
-{
-	uint32_t hash = hash_of(parent, frame), node;
-	struct stack_slot *slot;
-
-	/* At most every second slot is taken. */
-	if (table->slots_taken >= table->slot_count / 2 && double_slots(table))
-		return PROFILE_NONE;
-	slot = slot_of(table, parent, frame, hash);
-	if (slot->node)
-		return slot->node;
-	node = new_node(table, parent, frame);
-	if (node != PROFILE_NONE)
-		*slot = (struct stack_slot){ hash, node };
-	table->slots_taken += node != PROFILE_NONE;
-	return node;
-}
-
-/* The node of the frame below its parent, made if it is new. Most nodes have one child. */
+/* The node of the frame below its parent, made if it is new. */
 static uint32_t node_below(struct stack_table *table, uint32_t parent, uint32_t frame)
 {
-	uint32_t node = table->first_child[parent];
+	uint32_t next = parent + 1, hash, node;
+	struct stack_slot *slot;
 
-	if (node)
-		return table->nodes[node].frame == frame ? node : sibling(table, parent, frame);
+	/* Most nodes have one child, which was made right after them. */
+	if (next == table->node_count)
+		return new_node(table, parent, frame);
+	if (table->nodes[next].parent == parent && table->nodes[next].frame == frame)
+		return next;
+	if (reserve_slot(&table->further))
+		return PROFILE_NONE;
+	hash = hash_of(parent, frame);
+	slot = slot_of_node(table, parent, frame, hash);
+	if (slot->number)
+		return slot->number - 1;
 	node = new_node(table, parent, frame);
-	if (node != PROFILE_NONE)
-		table->first_child[parent] = node;
+	if (node == PROFILE_NONE)
+		return node;
+	*slot = (struct stack_slot){ hash, node + 1 };
+	table->further.taken++;
 	return node;
 }
 
@@ -174,32 +167,43 @@ static uint32_t walk(struct stack_table *table, const uint32_t *frames, uint32_t
 	return node;
 }
 
+static int grow_stacks(struct stack_table *table)
+{
+	uint32_t room = table->room ? 2 * table->room : FIRST_NODES;
+	struct stack_end *stacks;
+
+	if (table->count < table->room)
+		return 0;
+	stacks = reallocarray(table->stacks, room, sizeof(*stacks));
+	if (!stacks)
+		return -ENOMEM;
+	table->stacks = stacks;
+	table->room = room;
+	return 0;
+}
+
 uint32_t stack_table__add(struct stack_table *table, const uint32_t *frames, size_t count)
 {
-	struct stack_end *stacks;
-	uint32_t node, room;
+	struct stack_slot *slot;
+	uint32_t node, hash;
 
-	if (grow_depth(table, count))
+	if (grow_depth(table, count) || grow_stacks(table) || reserve_slot(&table->ends))
 		return PROFILE_NONE;
 	if (!table->node_count && new_node(table, PROFILE_NONE, PROFILE_NONE) == PROFILE_NONE)
 		return PROFILE_NONE;
 	node = walk(table, frames, (uint32_t)count);
 	if (node == PROFILE_NONE)
 		return PROFILE_NONE;
-	if (table->stack_of[node] != PROFILE_NONE)
-		return table->stack_of[node];
-	if (table->count == table->room) {
-		room = table->room ? 2 * table->room : FIRST_NODES;
-		stacks = reallocarray(table->stacks, room, sizeof(*stacks));
-		if (!stacks)
-			return PROFILE_NONE;
-		table->stacks = stacks;
-		table->room = room;
-	}
+	hash = hash_of(node, PROFILE_NONE);
+	slot = slot_of_end(table, node, hash);
+	if (slot->number)
+		return slot->number - 1;
 	table->stacks[table->count] = (struct stack_end){ node, (uint32_t)count };
 	if (count > table->depth)
 		table->depth = (uint32_t)count;
-	return table->stack_of[node] = table->count++;
+	*slot = (struct stack_slot){ hash, ++table->count };
+	table->ends.taken++;
+	return table->count - 1;
 }
 
 struct profile_stack stack_table__at(const struct stack_table *table, uint32_t id)
@@ -218,20 +222,18 @@ struct profile_stack stack_table__at(const struct stack_table *table, uint32_t i
 
 size_t stack_table__bytes(const struct stack_table *table)
 {
-	size_t node =
-		sizeof(*table->nodes) + sizeof(*table->stack_of) + sizeof(*table->first_child);
+	size_t slots = 2 * ((size_t)table->ends.taken + table->further.taken);
 
-	return table->node_count * node + table->slots_taken * 2 * sizeof(*table->slots) +
-	       table->count * sizeof(*table->stacks);
+	return table->node_count * sizeof(*table->nodes) + table->count * sizeof(*table->stacks) +
+	       slots * sizeof(struct stack_slot);
 }
 
 void stack_table__free(struct stack_table *table)
 {
 	free(table->nodes);
-	free(table->stack_of);
-	free(table->first_child);
 	free(table->stacks);
-	free(table->slots);
+	free(table->ends.slots);
+	free(table->further.slots);
 	free(table->path);
 	free(table->frames);
 	*table = (struct stack_table){ 0 };

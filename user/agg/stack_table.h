@@ -28,19 +28,22 @@ struct stack_end {
 
 struct stack_slot;
 
+struct stack_slots {
+	struct stack_slot *slots; /* open addressing */
+	uint32_t count, taken;
+};
+
 /* All zero: empty. Fields may be read directly; pointers stay valid until a stack is added. */
 struct stack_table {
 	struct stack_node *nodes;
-	uint32_t *stack_of;    /* by node: the stack that ends there, or PROFILE_NONE */
-	uint32_t *first_child; /* by node: the one that was there first, or 0 */
 	uint32_t node_count, node_room;
 	struct stack_end *stacks; /* by stack id */
 	uint32_t count, room;
 	uint32_t depth; /* of the deepest stack */
 
-	struct stack_slot *slots; /* of all but first children, by parent and frame */
-	uint32_t slot_count, slots_taken;
-	uint32_t *path; /* nodes of the last stack, from the root's child on */
+	struct stack_slots ends;    /* stacks, by node */
+	struct stack_slots further; /* nodes that do not follow their parent, by it and frame */
+	uint32_t *path;		    /* nodes of the last stack, from the root's child on */
 	uint32_t path_count;
 	uint32_t *frames; /* scratch of stack_table__at() */
 	uint32_t depth_room;

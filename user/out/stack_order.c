@@ -10,7 +10,8 @@
 struct family {
 	const struct stack_table *stacks;
 	const uint32_t *numbers; /* by frame id; NULL: the ids themselves */
-	bool *is_needed;	 /* by node: a stack that is used is there or below */
+	uint32_t *stack_of;	 /* by node: the stack that is used and ends there, or none */
+	bool *is_needed;	 /* by node: there is one, or one below */
 	uint32_t *first;	 /* by node: where its children begin, and the next one's */
 	uint32_t *children;
 };
@@ -19,9 +20,13 @@ static void mark_needed(struct family *family, const bool *is_used)
 {
 	const struct stack_table *stacks = family->stacks;
 
-	for (uint32_t i = 0; i < stacks->count; i++)
-		if (!is_used || is_used[i])
-			family->is_needed[stacks->stacks[i].node] = true;
+	memset(family->stack_of, 0xff, stacks->node_count * sizeof(*family->stack_of));
+	for (uint32_t i = 0; i < stacks->count; i++) {
+		if (is_used && !is_used[i])
+			continue;
+		family->stack_of[stacks->stacks[i].node] = i;
+		family->is_needed[stacks->stacks[i].node] = true;
+	}
 	for (uint32_t i = stacks->node_count; i-- > 1;)
 		if (family->is_needed[i])
 			family->is_needed[stacks->nodes[i].parent] = true;
@@ -85,7 +90,6 @@ static void sort_all(struct family *family)
 
 struct walk {
 	const struct family *family;
-	const bool *is_used;
 	struct stack_order *order;
 	uint32_t *left; /* by depth: next child of the node on the way */
 	uint32_t node, depth;
@@ -95,10 +99,10 @@ struct walk {
 
 static void enter(struct walk *walk)
 {
-	uint32_t id = walk->family->stacks->stack_of[walk->node];
+	uint32_t id = walk->family->stack_of[walk->node];
 
 	walk->left[walk->depth] = walk->family->first[walk->node];
-	if (id == PROFILE_NONE || (walk->is_used && !walk->is_used[id]))
+	if (id == PROFILE_NONE)
 		return;
 	walk->order->entries[walk->order->count++] =
 		(struct stack_order_entry){ id, walk->depth, walk->common, walk->told };
@@ -136,19 +140,20 @@ int stack_order__init(struct stack_order *order, const struct stack_table *stack
 		      const bool *is_used, const uint32_t *numbers)
 {
 	struct family family = { .stacks = stacks, .numbers = numbers };
-	struct walk walk = { .family = &family, .is_used = is_used, .order = order };
+	struct walk walk = { .family = &family, .order = order };
 	size_t nodes = stacks->node_count;
 	int error = -ENOMEM;
 
 	*order = (struct stack_order){ 0 };
 	order->entries = calloc((size_t)stacks->count + 1, sizeof(*order->entries));
 	order->frames = calloc(nodes + 1, sizeof(*order->frames));
+	family.stack_of = calloc(nodes + 1, sizeof(*family.stack_of));
 	family.is_needed = calloc(nodes + 1, sizeof(*family.is_needed));
 	family.first = calloc(nodes + 2, sizeof(*family.first));
 	family.children = calloc(nodes + 1, sizeof(*family.children));
 	walk.left = calloc((size_t)stacks->depth + 1, sizeof(*walk.left));
-	if (!order->entries || !order->frames || !family.is_needed || !family.first ||
-	    !family.children || !walk.left)
+	if (!order->entries || !order->frames || !family.stack_of || !family.is_needed ||
+	    !family.first || !family.children || !walk.left)
 		goto out;
 	error = 0;
 	if (!nodes)
@@ -158,6 +163,7 @@ int stack_order__init(struct stack_order *order, const struct stack_table *stack
 	sort_all(&family);
 	go(&walk);
 out:
+	free(family.stack_of);
 	free(family.is_needed);
 	free(family.first);
 	free(family.children);
