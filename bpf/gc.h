@@ -93,6 +93,14 @@ static __always_inline void gc_overhead(struct thread_state *state, u64 ns)
 	__sync_fetch_and_add(&state->excluded_ns, ns);
 }
 
+/* What this program has cost the thread so far: while it was preempted, nothing. */
+static __always_inline u64 gc_cost(const struct gc_hit *hit)
+{
+	u64 cpu = clock_cpu(hit->task);
+
+	return cpu > hit->cpu_ns ? cpu - hit->cpu_ns : 0;
+}
+
 /* False: the hit is of nobody's that is profiled. (Not inline: what it needs of the stack ends with
  * it.) */
 static __noinline bool gc_hit(void *ctx, struct gc_hit *hit)
@@ -217,7 +225,7 @@ static __always_inline void gc_enter(void *ctx)
 	state->gc_seen_ns = bpf_ktime_get_ns();
 	/* The rest of the trap falls into the step. */
 	if (!gc_vm_counts_probes(&hit))
-		gc_overhead(state, state->gc_seen_ns - hit.now_ns + config.gc_trap_ns / 2);
+		gc_overhead(state, gc_cost(&hit) + config.gc_trap_ns / 2);
 }
 
 /* ---- the exit ---- */
@@ -390,7 +398,7 @@ static __always_inline void gc_settle(const struct gc_hit *hit, const struct gc_
 {
 	struct thread_state *state = hit->state;
 	struct rbprof_gc_sums *sums = &hit->c->gc;
-	u64 cost = state->gc_seen_ns - hit->now_ns + config.gc_trap_ns;
+	u64 cost = gc_cost(hit) + config.gc_trap_ns;
 
 	if (!step->has_probes) {
 		gc_overhead(state, cost);
