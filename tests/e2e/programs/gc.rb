@@ -53,11 +53,11 @@ _, process = ready
 GC::Profiler.clear unless measured
 vm = vm_now(measured)
 count = GC.count
-hooked = hooks ? hooks[16, 8].unpack1("Q") : 0
+entered, _, hooked = hooks ? hooks[0, 24].unpack("Q3") : [0, 0, 0]
 limit = mono_now + (seconds.to_f * 1e9).to_i
 GC.enable
 work.call while mono_now < limit
 GC.disable
 truth = { vm_ns: vm_now(measured) - vm, count: GC.count - count, process_ns: process_cpu_now - process, tid: tid_now }
-truth[:hooks_ns] = hooks[16, 8].unpack1("Q") - hooked if hooks
+truth.update(hooks_ns: hooks[16, 8].unpack1("Q") - hooked, steps: hooks[0, 8].unpack1("Q") - entered) if hooks
 done(truth)
