@@ -15,7 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define BUFFER_BYTES (64 * 1024)
+#define BUFFER_BYTES (256 << 10)
 #define NAME_TRIES   100
 
 struct output {
@@ -26,6 +26,7 @@ struct output {
 	int directory; /* -1: written in place */
 	char *name;    /* the final one, in the directory */
 	char temporary[32];
+	char buffer[BUFFER_BYTES]; /* the stream's: without one the C library takes 8 KiB */
 };
 
 /* write() to a pipe without reader: -EPIPE, whatever the process does with SIGPIPE. */
@@ -264,7 +265,7 @@ int output__open(const char *path, struct output **ret_output)
 		error = -ENOMEM;
 		goto failed;
 	}
-	setvbuf(output->stream, NULL, _IOFBF, BUFFER_BYTES);
+	setvbuf(output->stream, output->buffer, _IOFBF, sizeof(output->buffer));
 	*ret_output = output;
 	return 0;
 failed:
