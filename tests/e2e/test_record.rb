@@ -436,7 +436,7 @@ class TestUsage < E2E
     end
   end
 
-  %w[gate agent].each do |command|
+  %w[agent].each do |command|
     define_method("test_#{command}_is_refused_for_now") do
       profiler = Profiler.run(command)
       assert_code 2, profiler
@@ -446,7 +446,7 @@ class TestUsage < E2E
   end
 
   def test_help_and_version
-    %w[record dump ps report state doctor].each do |command|
+    %w[record top dump ps report diff gate state doctor].each do |command|
       profiler = Profiler.run(command, "--help")
       assert_code 0, profiler
       assert_includes profiler.out, command

@@ -4,7 +4,7 @@
 # read_profile.rb ROOT FILE TURNS: what the gate of this project's own Ruby runs, the reader of
 # profiles that the tests have, of the tree at ROOT.
 root, file, turns = ARGV
-require File.join(root, "tests/e2e/pprof")
+require File.expand_path("tests/e2e/pprof", root)
 
 bytes = File.binread(file)
 Integer(turns).times { Pprof.new(bytes) }
