@@ -319,6 +319,19 @@ class E2E < Minitest::Test
     Rubies.with_gems(version)
   end
 
+  # A program with a tracer, recorded from its begin to its end: its samples, what it says and what
+  # was counted.
+  def traced(version, *program)
+    program = Program.new(*program, ruby: ruby_with_gems(version))
+    profiler = Profiler.start("-p", program.pid, "-F", 499, "--stats=json")
+    program.run
+    profiler.stop
+    program.finish
+    assert_code 0, profiler
+    { samples: profiler.profile.of(program.pid).reject(&:overhead?), truth: program.truth,
+      errors: profiler.stats_of(program.pid)["errors"] }
+  end
+
   def ms(ns) = format("%.3f ms", ns / 1e6)
 
   # CPU of a thread or process: 0.5 % or 1 ms, whichever is larger. With a tail: its clock was

@@ -9,16 +9,7 @@ require_relative "helper"
 class TestTraceAgain < E2E
   TIMES = 6
 
-  once(:seen) do |version|
-    program = Program.new("trace_again.rb", TIMES, ruby: ruby_with_gems(version))
-    profiler = Profiler.start("-p", program.pid, "-F", 499, "--stats=json")
-    program.run
-    profiler.stop
-    program.finish
-    assert_code 0, profiler
-    { samples: profiler.profile.of(program.pid).reject(&:overhead?), truth: program.truth,
-      errors: profiler.stats_of(program.pid)["errors"] }
-  end
+  once(:seen) { |version| traced(version, "trace_again.rb", TIMES) }
 
   def id(label) = label && (label & ((1 << 64) - 1)).to_s
 

@@ -6,16 +6,7 @@ require_relative "helper"
 
 # Where spans are hard to read: no label is another's, and what has none is counted.
 class TestTraceEdges < E2E
-  once(:seen) do |version|
-    program = Program.new("trace_edges.rb", ruby: ruby_with_gems(version))
-    profiler = Profiler.start("-p", program.pid, "-F", 499, "--stats=json")
-    program.run
-    profiler.stop
-    program.finish
-    assert_code 0, profiler
-    { samples: profiler.profile.of(program.pid).reject(&:overhead?), truth: program.truth,
-      errors: profiler.stats_of(program.pid)["errors"] }
-  end
+  once(:seen) { |version| traced(version, "trace_edges.rb") }
 
   def of(version, method) = seen(version)[:samples].select { |s| s.frame?(method) }.tap { |list| refute_empty list, method }
 

@@ -28,20 +28,6 @@ struct parse {
 
 /* ---- values ---- */
 
-static int parse_count(const char *what, const char *text, uint32_t minimum, uint32_t maximum,
-		       uint32_t *ret_count)
-{
-	uint64_t count;
-
-	if (options__number(text, minimum, maximum, &count)) {
-		log__error("bad %s '%s': give a whole number from %u to %u", what, text, minimum,
-			   maximum);
-		return EINVAL;
-	}
-	*ret_count = (uint32_t)count;
-	return 0;
-}
-
 static int parse_pid(const char *text, pid_t *ret_pid)
 {
 	uint64_t pid;
@@ -277,7 +263,7 @@ static int parse_option(int key, char *text, struct argp_state *state)
 	case OPTION_KEY_CONTAINER:
 		return parse_container(options, text);
 	case 'F':
-		return parse_count("frequency", text, 1, OPTIONS_MAX_HZ, &options->frequency_hz);
+		return options__count("frequency", text, 1, OPTIONS_MAX_HZ, &options->frequency_hz);
 	case 'd':
 		return options__time("duration", text, &options->duration_ns);
 	case OPTION_KEY_RING:
@@ -314,8 +300,8 @@ static int parse_option(int key, char *text, struct argp_state *state)
 		options->timeline = true;
 		return 0;
 	case OPTION_KEY_MAX_FRAMES:
-		return parse_count("--max-frames", text, 0, RBPROF_MAX_FRAMES,
-				   &options->max_frames);
+		return options__count("--max-frames", text, 0, RBPROF_MAX_FRAMES,
+				      &options->max_frames);
 	case 'o':
 		return parse_output(options, text);
 	case 'f':

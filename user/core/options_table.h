@@ -80,6 +80,8 @@ extern const struct option_command option_commands[OPTIONS_COMMAND_COUNT];
 
 /* options_value.c: the same for an option, which `what` names. 0, or EINVAL after a message. */
 int options__time(const char *what, const char *text, uint64_t *ret_ns);
+int options__count(const char *what, const char *text, uint32_t minimum, uint32_t maximum,
+		   uint32_t *ret_count);
 
 /*
  * options_view.c: 0, or EINVAL after a message, or ENOMEM. name: of the option, without dashes.

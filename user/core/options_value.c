@@ -122,6 +122,20 @@ int options__duration(const char *text, uint64_t *ret_ns)
 	return 0;
 }
 
+int options__count(const char *what, const char *text, uint32_t minimum, uint32_t maximum,
+		   uint32_t *ret_count)
+{
+	uint64_t count;
+
+	if (options__number(text, minimum, maximum, &count)) {
+		log__error("bad %s '%s': give a whole number from %u to %u", what, text, minimum,
+			   maximum);
+		return EINVAL;
+	}
+	*ret_count = (uint32_t)count;
+	return 0;
+}
+
 int options__time(const char *what, const char *text, uint64_t *ret_ns)
 {
 	int error = options__duration(text, ret_ns);

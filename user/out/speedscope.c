@@ -53,10 +53,11 @@ static int writer__init(struct writer *writer)
 {
 	const struct profile *profile = writer->profile;
 	size_t frames = profile__frame_count(profile), depth = profile__stacks(profile)->depth;
-	int error = stack_order__of_rows(&writer->order, profile, NULL);
+	int error = out_threads__init(&writer->threads, profile);
 
-	if (!error)
-		error = out_threads__init(&writer->threads, profile);
+	/* With times rows are written, not stacks. */
+	if (!error && !writer->threads.has_times)
+		error = stack_order__of_rows(&writer->order, profile, NULL);
 	if (error)
 		return error;
 	writer->numbers = calloc(frames + 1, sizeof(*writer->numbers));
