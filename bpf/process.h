@@ -46,6 +46,21 @@ static __always_inline struct thread_state *thread_start(struct task_struct *tas
 	return state;
 }
 
+#define PROCESS_UNKNOWN_NS 5000000000ULL
+
+/*
+ * The clocks of every new program run from its exec, in case it is Ruby. One that maps no Ruby for
+ * so long costs each of its switches what a thread of ours does, for nothing; should it be found
+ * to be Ruby later, it begins then, as one does that was there before us.
+ */
+static __always_inline void thread_forget(struct task_struct *task,
+					  const struct thread_state *state)
+{
+	if (config.follow_execs == RBPROF_FOLLOW_ALL && !state->serial &&
+	    bpf_ktime_get_ns() - state->start_ns > PROCESS_UNKNOWN_NS)
+		bpf_task_storage_delete(&threads, task);
+}
+
 /* Takes what the thread's clocks, but for its CPU, advanced since they were last told. */
 static __always_inline void thread_take(struct thread_state *state, struct clock_deltas *deltas)
 {

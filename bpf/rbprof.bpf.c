@@ -133,16 +133,14 @@ static __always_inline bool is_others(struct task_struct *task)
 	return bpf_core_field_exists(task->bpf_storage) && !task->bpf_storage;
 }
 
-/* Of switches between two tasks of others one in eight is enough to know the clocks. */
+/*
+ * Of switches between two tasks of others one in eight is enough to know the clocks. The tasks'
+ * own counts are asked, which costs no look into a map.
+ */
 static __always_inline bool passes_by(struct task_struct *prev, struct task_struct *next)
 {
-	u32 zero = 0;
-	struct rbprof_cpu *cpu;
-
-	if (!prev->pid || !next->pid || !is_others(prev) || !is_others(next))
-		return false;
-	cpu = bpf_map_lookup_elem(&cpus, &zero);
-	return cpu && cpu->passed++ % 8;
+	return prev->pid && next->pid && is_others(prev) && is_others(next) &&
+	       wall_switches(prev) % 8;
 }
 
 static __always_inline struct thread_state *switched_thread(struct task_struct *task)
@@ -152,15 +150,13 @@ static __always_inline struct thread_state *switched_thread(struct task_struct *
 	return thread_of(task);
 }
 
-SEC("tp_btf/sched_switch")
-int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_struct *next)
+/* Apart from on_switch(), so that a switch between others saves no registers for it. */
+static __noinline int switch_clocks(struct task_struct *prev, struct task_struct *next,
+				    bool preempt)
 {
 	struct thread_state *state;
-	u64 began, now;
+	u64 began = bpf_ktime_get_ns(), now;
 
-	if (passes_by(prev, next))
-		return 0;
-	began = bpf_ktime_get_ns();
 	now = clock_calibrate(prev, next, began);
 	state = switched_thread(prev);
 	if (state) {
@@ -173,8 +169,17 @@ int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_stru
 		return 0;
 	wall_in(next, state, now);
 	/* The kernel's clock of the next task began before this program. */
-	clock_overhead(state, began, false);
+	if (state->serial)
+		clock_overhead(state, began, false);
 	return 0;
+}
+
+SEC("tp_btf/sched_switch")
+int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_struct *next)
+{
+	if (passes_by(prev, next))
+		return 0;
+	return switch_clocks(prev, next, preempt);
 }
 
 /* The collector's entries and exits; user space makes them programs for many uprobes. */
@@ -260,7 +265,10 @@ int read_clocks(struct bpf_iter__task *ctx)
 	return 0;
 }
 
-/* Has user space read the threads that wait since before their switches were seen. */
+/*
+ * Has user space read the threads that wait since before their switches were seen. Threads of
+ * programs that are none of ours give up their clocks.
+ */
 SEC("iter/task")
 int ask_waits(struct bpf_iter__task *ctx)
 {
@@ -272,11 +280,13 @@ int ask_waits(struct bpf_iter__task *ctx)
 	if (!task)
 		return 0;
 	state = thread_of(task);
-	if (!state || !state->serial)
+	if (!state)
 		return 0;
 	tgid = task_tgid(task);
 	process = bpf_map_lookup_elem(&processes, &tgid);
-	if (process && process->serial == state->serial)
+	if (!process)
+		thread_forget(task, state);
+	else if (state->serial && process->serial == state->serial)
 		wall_ask(task, state);
 	return 0;
 }

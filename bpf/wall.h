@@ -198,20 +198,27 @@ static __always_inline void wall_tell(struct task_struct *task, struct thread_st
 	sample->wait.late_ticks = 0;
 }
 
+/* A wait of the thread's current kind lasted so long. */
+static __always_inline void wall_note_length(struct thread_state *state, u64 ns)
+{
+	u32 at = state->wait_class & (WALL_CLASSES - 1), longest = state->lengths_us[at];
+	u64 length = ns / 1000;
+
+	longest -= longest / 16;
+	if (length > longest)
+		longest = length < WALL_UNKNOWN_US ? length : WALL_UNKNOWN_US;
+	state->lengths_us[at] = longest;
+}
+
 /* The thread comes onto a CPU. */
 static __always_inline void wall_in(struct task_struct *task, struct thread_state *state, u64 now)
 {
-	u64 off = __sync_lock_test_and_set(&state->off_since_ns, 0), length;
-	u32 at = state->wait_class & (WALL_CLASSES - 1), longest;
+	u64 off = __sync_lock_test_and_set(&state->off_since_ns, 0);
 
 	if (off && now > off) {
 		__sync_fetch_and_add(&state->off_ns, now - off);
-		length = (now - off) / 1000;
-		longest = state->lengths_us[at];
-		longest -= longest / 16;
-		if (length > longest)
-			longest = length < WALL_UNKNOWN_US ? length : WALL_UNKNOWN_US;
-		state->lengths_us[at] = longest;
+		if (state->serial)
+			wall_note_length(state, now - off);
 		wall_tell(task, state, off, now);
 	}
 	/* That it went off was not seen: it counts as on. */
@@ -237,11 +244,27 @@ static __always_inline void wall_is_in(struct task_struct *task, struct thread_s
 	wall_in(task, state, arrival > off && arrival < now ? arrival : now);
 }
 
+/* Reads the stack in which the thread begins to wait, if it is likely to be asked for. */
+static __always_inline void wall_may_read(struct task_struct *task, struct thread_state *state,
+					  u64 now)
+{
+	u64 length;
+
+	state->wait_class = wait_class(wait_call(task), state->off_flags & RBPROF_SAMPLE_RUNNABLE) &
+			    (WALL_CLASSES - 1);
+	length = state->lengths_us[state->wait_class] * 1000ULL;
+	if (config.flags & RBPROF_COLLECT_WALL && state->reads &&
+	    state->tick_ns - now <= 2 * length + WALL_NEAR_NS) {
+		state->reads--;
+		wall_read(task, state, now);
+	}
+}
+
 /* The thread leaves its CPU. */
 static __always_inline void wall_out(struct task_struct *task, struct thread_state *state,
 				     bool preempt, u64 now)
 {
-	u64 length, since;
+	u64 since;
 
 	wall_is_in(task, state, now);
 	since = __sync_lock_test_and_set(&state->on_since_ns, 0);
@@ -256,14 +279,9 @@ static __always_inline void wall_out(struct task_struct *task, struct thread_sta
 	state->left_ns = now;
 	state->run_delay_ns = task->sched_info.run_delay;
 	wall_pass(state, now);
-	state->wait_class = wait_class(wait_call(task), state->off_flags & RBPROF_SAMPLE_RUNNABLE) &
-			    (WALL_CLASSES - 1);
-	length = state->lengths_us[state->wait_class] * 1000ULL;
-	if (config.flags & RBPROF_COLLECT_WALL && state->reads &&
-	    state->tick_ns - now <= 2 * length + WALL_NEAR_NS) {
-		state->reads--;
-		wall_read(task, state, now);
-	}
+	/* Of a process that may yet turn out to be Ruby only the times are kept. */
+	if (state->serial)
+		wall_may_read(task, state, now);
 	state->off_since_ns = now;
 }
 

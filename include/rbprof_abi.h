@@ -196,7 +196,6 @@ struct rbprof_cpu {
 	__u64 idle_ns;	     /* time without a task, up to idle_since_ns */
 	__u64 idle_since_ns; /* CLOCK_MONOTONIC; 0: not idle */
 	__u64 switches;	     /* 0: offset_ns is not known yet */
-	__u64 passed;	     /* switches between tasks of others, most of which are not looked at */
 	__u64 woken_ns;	     /* when a sample last woke the reader, CLOCK_MONOTONIC */
 };
 
@@ -450,7 +449,7 @@ _Static_assert(sizeof(struct rbprof_ivars) == 24, "abi");
 _Static_assert(sizeof(struct rbprof_trace) == 40, "abi");
 _Static_assert(sizeof(struct rbprof_endpoint) == 56 + RBPROF_ENDPOINT_BYTES, "abi");
 _Static_assert(sizeof(struct rbprof_process) == 120, "abi");
-_Static_assert(sizeof(struct rbprof_cpu) == 64, "abi");
+_Static_assert(sizeof(struct rbprof_cpu) == 56, "abi");
 _Static_assert(sizeof(struct rbprof_event) == 32, "abi");
 _Static_assert(sizeof(struct rbprof_frame) == 32, "abi");
 _Static_assert(sizeof(struct rbprof_gc_state) == 16, "abi");
