@@ -107,7 +107,7 @@ json_t *session__stats(struct session *session)
 	uint64_t errors[RBPROF_E_COUNT], hz = session->options->frequency_hz;
 	uint64_t end = session->stop_ns ? session->stop_ns : session__now_ns();
 	struct session_summary summary;
-	struct programs_ticks ticks;
+	struct timers_ticks ticks;
 	json_t *lost;
 
 	session__errors(session, errors);

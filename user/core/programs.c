@@ -4,14 +4,9 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <errno.h>
-#include <linux/perf_event.h>
 #include <sched.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
-#include <sys/random.h>
-#include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "host.h"
@@ -20,43 +15,14 @@
 #include "rbprof.skel.h"
 #include "uprobes.h"
 
-/* How far the timers' frequency is from the one asked for, to either side, and for how long. */
-#define DETUNE_LEAST 0.01
-#define DETUNE_MOST  0.04
-#define DETUNE_NS    1000000000ULL
-#define DETUNE_TICKS 50
-
-struct timer {
-	struct bpf_link *link; /* owns fd */
-	int fd;
-};
-
 struct programs {
 	struct rbprof_bpf *skeleton;
 	struct ring_buffer *ring;
 	void (*on_event)(void *context, const struct rbprof_event *event, size_t size);
 	void *context;
-	struct timer *timers; /* one a CPU */
-	int cpus, timer_count;
-	uint64_t timers_started_ns; /* 0: they do not run */
-	uint32_t hz;
-	double drawn_hz;   /* of this period, but for half a tick that the next draw costs */
-	double detune;	   /* its share of hz, more or less than that */
-	bool is_second;	   /* of two periods that differ from the right one to either side */
-	uint64_t drawn_ns; /* when, CLOCK_MONOTONIC */
-	double due;	   /* ticks that were due, up to due_busy_ns */
-	uint64_t due_busy_ns;
-	uint64_t ticks_before, idle_before_ns;
-	struct programs_ticks ticks; /* of timers that were stopped */
+	struct timers *timers;
+	int cpus;
 };
-
-static uint64_t monotonic_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
 
 static int print_libbpf(enum libbpf_print_level level, const char *format, va_list arguments)
 {
@@ -186,9 +152,14 @@ int programs__new(const struct rbprof_config *config,
 	libbpf_set_print(print_libbpf);
 	programs->on_event = on_event;
 	programs->context = context;
-	programs->cpus = (int)sysconf(_SC_NPROCESSORS_CONF);
-	programs->timers = calloc((size_t)programs->cpus, sizeof(*programs->timers));
-	error = programs->timers ? load(programs, config) : -ENOMEM;
+	programs->cpus = libbpf_num_possible_cpus();
+	error = programs->cpus > 0 ? load(programs, config) : programs->cpus;
+	if (!error) {
+		programs->timers =
+			timers__new(programs->skeleton->progs.on_tick,
+				    bpf_map__fd(programs->skeleton->maps.cpus), programs->cpus);
+		error = programs->timers ? 0 : -ENOMEM;
+	}
 	if (!error) {
 		programs->ring = ring_buffer__new(bpf_map__fd(programs->skeleton->maps.events),
 						  handle_event, programs, NULL);
@@ -208,153 +179,30 @@ void programs__free(struct programs *programs)
 {
 	if (!programs)
 		return;
-	programs__stop_timers(programs);
+	timers__free(programs->timers);
 	ring_buffer__free(programs->ring);
 	rbprof_bpf__destroy(programs->skeleton);
-	free(programs->timers);
 	free(programs);
-}
-
-/* The timer is the kernel's own high-resolution one: exact periods, and no PMU needed. */
-static int start_timer(struct programs *programs, int cpu, uint64_t period_ns)
-{
-	struct perf_event_attr attr = {
-		.size = sizeof(attr),
-		.type = PERF_TYPE_SOFTWARE,
-		.config = PERF_COUNT_SW_CPU_CLOCK,
-		.sample_period = period_ns,
-	};
-	struct bpf_link *link;
-	long fd = syscall(SYS_perf_event_open, &attr, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
-
-	if (fd < 0)
-		return errno == ENODEV ? 0 : -errno; /* a CPU that is offline */
-	link = bpf_program__attach_perf_event(programs->skeleton->progs.on_tick, (int)fd);
-	if (!link) {
-		int error = -errno;
-
-		close((int)fd);
-		return error;
-	}
-	programs->timers[programs->timer_count++] = (struct timer){ link, (int)fd };
-	return 0;
-}
-
-/* Sums over the CPUs that have a timer: ticks, and the time they were idle until now. */
-static void read_cpus(struct programs *programs, uint64_t *ret_ticks, uint64_t *ret_idle_ns)
-{
-	int cpus = libbpf_num_possible_cpus(), i;
-	struct rbprof_cpu *values = calloc(cpus > 0 ? (size_t)cpus : 1, sizeof(*values));
-	uint64_t now = monotonic_ns();
-	uint32_t zero = 0;
-
-	*ret_ticks = 0;
-	*ret_idle_ns = 0;
-	if (values &&
-	    !bpf_map_lookup_elem(bpf_map__fd(programs->skeleton->maps.cpus), &zero, values)) {
-		for (i = 0; i < cpus; i++) {
-			*ret_ticks += values[i].ticks;
-			*ret_idle_ns += values[i].idle_ns;
-			if (values[i].idle_since_ns && values[i].idle_since_ns < now)
-				*ret_idle_ns += now - values[i].idle_since_ns;
-		}
-	}
-	free(values);
-}
-
-/* What the timers have seen since they were started. */
-static void count_ticks(struct programs *programs, struct programs_ticks *ret_ticks)
-{
-	uint64_t ticks, idle_ns, elapsed_ns, busy_ns;
-
-	elapsed_ns = (monotonic_ns() - programs->timers_started_ns) * programs->timer_count;
-	read_cpus(programs, &ticks, &idle_ns);
-	idle_ns -= programs->idle_before_ns;
-	ret_ticks->all = ticks - programs->ticks_before;
-	busy_ns = elapsed_ns > idle_ns ? elapsed_ns - idle_ns : 0;
-	if (busy_ns > programs->due_busy_ns) {
-		programs->due +=
-			(double)(busy_ns - programs->due_busy_ns) * programs->drawn_hz / 1e9;
-		programs->due_busy_ns = busy_ns;
-	}
-	ret_ticks->due = (uint64_t)programs->due;
-}
-
-static uint64_t detune_ns(const struct programs *programs)
-{
-	uint64_t ticks_ns = DETUNE_TICKS * 1000000000ULL / programs->hz;
-
-	return ticks_ns > DETUNE_NS ? ticks_ns : DETUNE_NS;
-}
-
-/*
- * Draws a period by lot, and the next so that both together make the frequency asked for. A timer
- * that is given another period begins it anew: half a tick is lost on the average, and made up for.
- */
-static uint64_t draw_period(struct programs *programs, uint64_t now)
-{
-	uint32_t lot = 0;
-
-	if (!programs->is_second && getrandom(&lot, sizeof(lot), GRND_NONBLOCK) == sizeof(lot))
-		programs->detune =
-			DETUNE_LEAST + (DETUNE_MOST - DETUNE_LEAST) * lot / (double)UINT32_MAX;
-	else
-		programs->detune = -programs->detune;
-	programs->is_second = !programs->is_second;
-	programs->drawn_ns = now;
-	programs->drawn_hz = programs->hz * (1 + programs->detune);
-	return (uint64_t)(1e9 / (programs->drawn_hz + 0.5e9 / (double)detune_ns(programs)));
-}
-
-void programs__vary_timers(struct programs *programs)
-{
-	uint64_t now = monotonic_ns(), period_ns;
-	struct programs_ticks ticks;
-	int i;
-
-	if (!programs->timers_started_ns || now - programs->drawn_ns < detune_ns(programs))
-		return;
-	count_ticks(programs, &ticks);
-	period_ns = draw_period(programs, now);
-	/* A timer that cannot be changed goes on as it was. */
-	for (i = 0; i < programs->timer_count; i++)
-		ioctl(programs->timers[i].fd, PERF_EVENT_IOC_PERIOD, &period_ns);
 }
 
 int programs__start_timers(struct programs *programs, uint32_t hz)
 {
-	int cpu, error = 0;
-	uint64_t period_ns;
+	return timers__start(programs->timers, hz);
+}
 
-	read_cpus(programs, &programs->ticks_before, &programs->idle_before_ns);
-	programs->timers_started_ns = monotonic_ns();
-	programs->hz = hz;
-	period_ns = draw_period(programs, programs->timers_started_ns);
-	for (cpu = 0; cpu < programs->cpus && !error; cpu++)
-		error = start_timer(programs, cpu, period_ns);
-	if (!error && !programs->timer_count)
-		error = -ENODEV;
-	return error;
+void programs__vary_timers(struct programs *programs)
+{
+	timers__vary(programs->timers);
 }
 
 void programs__stop_timers(struct programs *programs)
 {
-	int i;
-
-	if (programs->timers_started_ns)
-		count_ticks(programs, &programs->ticks);
-	programs->timers_started_ns = 0;
-	for (i = 0; i < programs->timer_count; i++)
-		bpf_link__destroy(programs->timers[i].link);
-	programs->timer_count = 0;
+	timers__stop(programs->timers);
 }
 
-void programs__ticks(struct programs *programs, struct programs_ticks *ret_ticks)
+void programs__ticks(struct programs *programs, struct timers_ticks *ret_ticks)
 {
-	if (programs->timers_started_ns)
-		count_ticks(programs, ret_ticks);
-	else
-		*ret_ticks = programs->ticks;
+	timers__ticks(programs->timers, ret_ticks);
 }
 
 void programs__gc_fds(const struct programs *programs, int *ret_enter, int *ret_exit)

@@ -12,13 +12,9 @@
 #include <sys/types.h>
 
 #include "../../include/rbprof_abi.h"
+#include "timers.h"
 
 struct programs;
-
-struct programs_ticks {
-	uint64_t all; /* entries of the timer program, but those that hit an idle CPU */
-	uint64_t due; /* those that the time calls for in which CPUs were not idle */
-};
 
 /*
  * Loads the programs and attaches all but the timers. on_event is called by
@@ -30,24 +26,19 @@ int programs__new(const struct rbprof_config *config,
 		  void *context, struct programs **ret_programs);
 void programs__free(struct programs *programs);
 
-/* Starts a timer on every CPU, hz times a second on the average. 0 or -errno. */
+/* The sampling timers (timers.h). */
 int programs__start_timers(struct programs *programs, uint32_t hz);
-
-/*
- * To be called every now and then: gives the timers another period, close to the one asked for, so
- * that no program's rhythm goes with ours for longer than a second or fifty ticks.
- */
 void programs__vary_timers(struct programs *programs);
 void programs__stop_timers(struct programs *programs);
-void programs__ticks(struct programs *programs, struct programs_ticks *ret_ticks);
+void programs__ticks(struct programs *programs, struct timers_ticks *ret_ticks);
 
-/* Readable when events wait that should not wait long. */
 /* The programs for the collector's entries and exits (loaded with RBPROF_PROBE_GC), for gc_probes.
  */
 void programs__gc_fds(const struct programs *programs, int *ret_enter, int *ret_exit);
 /* The program for the end of a VM (loaded with RBPROF_COLLECT_VM), for probes. */
 int programs__vm_fd(const struct programs *programs);
 
+/* Readable when events wait that should not wait long. */
 int programs__fd(const struct programs *programs);
 /* Hands out all events there are. 0 or -errno. */
 int programs__consume(struct programs *programs);

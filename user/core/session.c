@@ -398,6 +398,7 @@ void session__poll(struct session *session)
 		session->swept_ns = now;
 		sweep(session, now);
 		programs__vary_timers(session->programs);
+		sideband__follow_cpus(session->sideband);
 	}
 	if (session->ring)
 		ring__poll(session->ring, session);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "sideband.h"
 
+#include <bpf/libbpf.h>
 #include <errno.h>
 #include <linux/perf_event.h>
 #include <stdlib.h>
@@ -11,18 +12,21 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "../util/cpus.h"
+
 #define RING_PAGES 32	/* a CPU; a power of two */
 #define MAX_RECORD 4352 /* a mapping's: 72 bytes, and a path of up to PATH_MAX */
 
 struct ring {
 	int fd;
-	struct perf_event_mmap_page *page;
+	struct perf_event_mmap_page *page; /* NULL: the CPU has none */
 };
 
 struct sideband {
 	struct sideband_handler handler;
-	struct ring *rings;
-	int count;
+	struct ring *rings; /* by CPU */
+	bool *is_online;
+	int cpus;
 	int epoll_fd;
 	size_t page_size;
 	char record[65536]; /* a record that wraps round the ring's end; size is 16 bit */
@@ -70,7 +74,7 @@ static int open_ring(struct sideband *sideband, int cpu)
 		.use_clockid = 1,
 		.clockid = CLOCK_MONOTONIC,
 	};
-	struct ring *ring = &sideband->rings[sideband->count];
+	struct ring *ring = &sideband->rings[cpu];
 	struct epoll_event event = { .events = EPOLLIN };
 	long fd = syscall(SYS_perf_event_open, &attr, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
 
@@ -80,16 +84,27 @@ static int open_ring(struct sideband *sideband, int cpu)
 	ring->page =
 		mmap(NULL, ring_size(sideband), PROT_READ | PROT_WRITE, MAP_SHARED, ring->fd, 0);
 	if (ring->page == MAP_FAILED) {
+		int error = -errno;
+
+		ring->page = NULL;
 		close(ring->fd);
-		return -errno;
+		return error;
 	}
-	sideband->count++;
 	return epoll_ctl(sideband->epoll_fd, EPOLL_CTL_ADD, ring->fd, &event) ? -errno : 0;
+}
+
+static void close_ring(struct sideband *sideband, struct ring *ring)
+{
+	if (!ring->page)
+		return;
+	munmap(ring->page, ring_size(sideband));
+	close(ring->fd);
+	ring->page = NULL;
 }
 
 int sideband__new(const struct sideband_handler *handler, struct sideband **ret_sideband)
 {
-	int cpu, cpus = (int)sysconf(_SC_NPROCESSORS_CONF), error = 0;
+	int cpu, cpus = libbpf_num_possible_cpus(), error = 0;
 	struct sideband *sideband = calloc(1, sizeof(*sideband));
 
 	if (!sideband)
@@ -97,11 +112,15 @@ int sideband__new(const struct sideband_handler *handler, struct sideband **ret_
 	sideband->handler = *handler;
 	sideband->page_size = (size_t)sysconf(_SC_PAGESIZE);
 	sideband->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
-	sideband->rings = calloc((size_t)cpus, sizeof(*sideband->rings));
+	sideband->cpus = cpus > 0 ? cpus : 0;
+	sideband->rings = calloc((size_t)sideband->cpus + 1, sizeof(*sideband->rings));
+	sideband->is_online = calloc((size_t)sideband->cpus + 1, sizeof(*sideband->is_online));
 	if (sideband->epoll_fd < 0)
 		error = -errno;
-	else if (!sideband->rings)
+	else if (!sideband->rings || !sideband->is_online)
 		error = -ENOMEM;
+	else if (cpus < 0)
+		error = cpus;
 	for (cpu = 0; cpu < cpus && !error; cpu++)
 		error = open_ring(sideband, cpu);
 	if (error)
@@ -117,13 +136,12 @@ void sideband__free(struct sideband *sideband)
 
 	if (!sideband)
 		return;
-	for (i = 0; i < sideband->count; i++) {
-		munmap(sideband->rings[i].page, ring_size(sideband));
-		close(sideband->rings[i].fd);
-	}
+	for (i = 0; sideband->rings && i < sideband->cpus; i++)
+		close_ring(sideband, &sideband->rings[i]);
 	if (sideband->epoll_fd >= 0)
 		close(sideband->epoll_fd);
 	free(sideband->rings);
+	free(sideband->is_online);
 	free(sideband);
 }
 
@@ -216,7 +234,29 @@ bool sideband__read(struct sideband *sideband)
 	bool any = false;
 	int i;
 
-	for (i = 0; i < sideband->count; i++)
-		any |= read_ring(sideband, &sideband->rings[i]);
+	for (i = 0; i < sideband->cpus; i++) {
+		if (sideband->rings[i].page)
+			any |= read_ring(sideband, &sideband->rings[i]);
+	}
 	return any;
+}
+
+void sideband__follow_cpus(struct sideband *sideband)
+{
+	bool *is_online = sideband->is_online;
+	struct ring *ring;
+	int cpu;
+
+	if (cpus__online(is_online, sideband->cpus))
+		return;
+	for (cpu = 0; cpu < sideband->cpus; cpu++) {
+		ring = &sideband->rings[cpu];
+		if (ring->page && !is_online[cpu]) {
+			read_ring(sideband, ring);
+			close_ring(sideband, ring);
+		} else if (!ring->page && is_online[cpu] && !open_ring(sideband, cpu)) {
+			/* What it ran until now was not told. */
+			sideband->handler.lost(sideband->handler.context, 0);
+		}
+	}
 }

@@ -37,4 +37,10 @@ int sideband__fd(const struct sideband *sideband);
 /* Calls the handler for all records there are. True if there were any. */
 bool sideband__read(struct sideband *sideband);
 
+/*
+ * To be called about once a second: the kernel takes the ring of a CPU that goes offline away for
+ * good, so one that came gets another.
+ */
+void sideband__follow_cpus(struct sideband *sideband);
+
 #endif
