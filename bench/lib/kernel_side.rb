@@ -11,8 +11,12 @@ module Bench
       "aarch64" => { bpf: 280, perf_event_open: 241, pidfd_open: 434, pidfd_getfd: 438 }
     }.freeze
     # linux/bpf.h: enum bpf_cmd
+    BPF_PROG_LOAD = 5
     BPF_RAW_TRACEPOINT_OPEN = 17
     BPF_ENABLE_STATS = 32
+    # linux/bpf.h: a program that says 0 and nothing else (BPF_ALU64 | BPF_MOV | BPF_K, BPF_EXIT)
+    BPF_PROG_TYPE_RAW_TRACEPOINT = 17
+    EMPTY_PROGRAM = [0xb7, 0, 0, 0, 0x95, 0, 0, 0].pack("CCsLCCsL")
     # linux/perf_event.h: struct perf_event_attr, a software event, the CPU clock, made disabled
     PERF_ATTR_BYTES = 128
     PERF_ATTR_FLAGS_OFFSET = 40
@@ -82,6 +86,15 @@ module Bench
       # Attaches a tracing program where it says that it belongs; closing the file detaches it.
       def attach(program)
         IO.for_fd(bpf(BPF_RAW_TRACEPOINT_OPEN, [0, program.fileno, 0].pack("QLL")))
+      end
+
+      # A program that does nothing at a tracepoint, attached: what the kernel's call of one costs.
+      def attach_empty(tracepoint)
+        program = IO.for_fd(bpf(BPF_PROG_LOAD, [BPF_PROG_TYPE_RAW_TRACEPOINT, EMPTY_PROGRAM.bytesize / 8,
+                                                address(EMPTY_PROGRAM), address("GPL\0"), 0, 0, 0].pack("LLQQLLQ")))
+        IO.for_fd(bpf(BPF_RAW_TRACEPOINT_OPEN, [address("#{tracepoint}\0"), program.fileno, 0].pack("QLL")))
+      ensure
+        program&.close
       end
 
       def copy_program(pid, name)

@@ -18,6 +18,7 @@ module Bench
     def not_ours
       sleeper = Program.ruby("sleepers.rb", 1)
       game = Program.new(Bench.compiled("pingpong"), prefix: pinned)
+      floor(game, size(20_000, 5_000))
       measure("tasks not ours (C)", game, [sleeper.pid], 250, size(20_000, 5_000))
       [game, sleeper].each(&:finish)
     end
@@ -29,6 +30,13 @@ module Bench
       game.finish
     end
 
+    # No program at a switch can cost less than one that does nothing.
+    def floor(game, rounds)
+      pairs = Pairs.new(size(200, 20)) { |on| slice(game, rounds) { KernelSide.attach_empty("sched_switch") if on } }
+      kept = Statistics.trim(pairs.differences)
+      figure("an empty program (C)", format("%.0f ns +- %.0f", Statistics.mean(kept), Statistics.interval(kept)), "the kernel's call alone")
+    end
+
     # The program is kept when its recording is killed, with its maps as they were: attached and
     # detached here, without the cost of starting a recording for each slice.
     def measure(what, game, pids, budget, rounds)
@@ -37,7 +45,7 @@ module Bench
       program = KernelSide.copy_program(recorder.pid, "on_switch")
       recorder.kill
       game.ask("rounds #{rounds}")
-      pairs = Pairs.new(size(200, 20)) { |on| slice(game, rounds, (program if on)) }
+      pairs = Pairs.new(size(200, 20)) { |on| slice(game, rounds) { KernelSide.attach(program) if on } }
       program.close
       kept = Statistics.trim(pairs.differences)
       mean = Statistics.mean(kept)
@@ -48,8 +56,8 @@ module Bench
              budget: "#{budget} ns", over: over(mean, interval, budget))
     end
 
-    def slice(game, rounds, program)
-      link = KernelSide.attach(program) if program
+    def slice(game, rounds)
+      link = yield
       done = game.ask("rounds #{rounds}")
       done["cpu_ns"].to_f / done["switches"]
     ensure
