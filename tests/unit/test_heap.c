@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 #include <cmocka.h>
 
@@ -62,6 +63,15 @@ static void what_is_too_small_is_left_alone(void **state)
 	assert_false(is_advised(small));
 }
 
+static void what_started_us_does_not_forbid_them(void **state)
+{
+	(void)state;
+	if (prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0))
+		skip(); /* a kernel without them */
+	heap__use_large_pages();
+	assert_int_equal(prctl(PR_GET_THP_DISABLE, 0, 0, 0, 0), 0);
+}
+
 static void the_heap_works_afterwards(void **state)
 {
 	(void)state;
@@ -83,6 +93,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(only_whole_large_pages_are_advised),
 		cmocka_unit_test(what_is_too_small_is_left_alone),
+		cmocka_unit_test(what_started_us_does_not_forbid_them),
 		cmocka_unit_test(the_heap_works_afterwards),
 	};
 

@@ -6,6 +6,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 /* Addresses, not memory: pages are there once they are touched. */
@@ -38,6 +39,8 @@ void heap__use_large_pages(void)
 	if (is_done)
 		return;
 	is_done = true;
+	/* Ruby does without them, so that forks share more, and with it all that it starts. */
+	prctl(PR_SET_THP_DISABLE, 0, 0, 0, 0);
 	mallopt(M_MMAP_MAX, 0);
 	mallopt(M_TRIM_THRESHOLD, KEPT_BYTES);
 	mallopt(M_TOP_PAD, HEAP_BYTES);
