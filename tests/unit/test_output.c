@@ -98,6 +98,32 @@ static void a_file_is_there_only_after_commit(void **state)
 	umask(022);
 }
 
+/* So large that parts of it are on the disk before it ends. */
+static void a_large_file_has_every_byte(void **state)
+{
+	const uint32_t count = 9U << 20; /* numbers: 36 MiB */
+	struct output *output;
+	uint32_t found;
+	FILE *file;
+
+	(void)state;
+	assert_int_equal(output__open("large", &output), 0);
+	for (uint32_t i = 0; i < count; i++)
+		assert_int_equal(fwrite(&i, sizeof(i), 1, output__stream(output)), 1);
+	assert_int_equal(output__commit(output), 0);
+
+	file = fopen("large", "r");
+	assert_non_null(file);
+	for (uint32_t i = 0; i < count; i++) {
+		assert_int_equal(fread(&found, sizeof(found), 1, file), 1);
+		if (found != i)
+			assert_int_equal(found, i);
+	}
+	assert_int_equal(fgetc(file), EOF);
+	fclose(file);
+	unlink("large");
+}
+
 static void abort_leaves_nothing(void **state)
 {
 	struct output *output;
@@ -434,6 +460,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_file_is_there_only_after_commit),
+		cmocka_unit_test(a_large_file_has_every_byte),
 		cmocka_unit_test(abort_leaves_nothing),
 		cmocka_unit_test(a_file_that_is_there_is_replaced_as_a_whole),
 		cmocka_unit_test(the_owner_of_a_replaced_file_stays),

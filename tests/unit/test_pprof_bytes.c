@@ -72,6 +72,23 @@ static void gzip_that_is_corrupt_or_cut_off(void **state)
 	free(bytes);
 }
 
+/* It says how much memory to ask for, and nothing else. */
+static void gzip_that_says_a_wrong_size(void **state)
+{
+	static const uint32_t sizes[] = { 0, 1, 70000, 100000000, 0x7fffffff, 0xffffffff };
+	uint8_t *zeroes = calloc(1, 200000), *gzip;
+	size_t length;
+
+	(void)state;
+	gzip = deflated(zeroes, 200000, &length);
+	for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+		memcpy(gzip + length - sizeof(sizes[i]), &sizes[i], sizeof(sizes[i]));
+		expect_bytes(gzip, length, -EBADMSG, "corrupt");
+	}
+	free(gzip);
+	free(zeroes);
+}
+
 static void gzip_members_in_a_row_are_one_file(void **state)
 {
 	char why[PPROF_READ_REASON];
@@ -199,6 +216,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(gzip_that_is_corrupt_or_cut_off),
+		cmocka_unit_test(gzip_that_says_a_wrong_size),
 		cmocka_unit_test(gzip_members_in_a_row_are_one_file),
 		cmocka_unit_test(a_gzip_bomb_is_refused),
 		cmocka_unit_test(a_file_cut_off_at_any_byte),

@@ -77,6 +77,39 @@ static void stacks_are_as_they_were_added(void **state)
 	free(ids);
 }
 
+/* Frames that get one number make stacks that were two one. */
+static void all_stacks_of_another_table(void **state)
+{
+	static const uint32_t numbers[FRAMES] = { 7, 3, 7, 9, 3 };
+	struct stack_table from = { 0 }, one_by_one = { 0 }, all = { 0 };
+	uint32_t *ids = calloc(STACKS, sizeof(*ids)), seed = 5;
+	struct made made, before = { .count = 0 };
+
+	(void)state;
+	for (int i = 0; i < STACKS; i++) {
+		make(&made, &before, &seed);
+		stack_table__add(&from, made.frames, made.count);
+		before = made;
+	}
+	assert_int_equal(stack_table__add_all(&all, &from, numbers, ids), 0);
+	for (uint32_t i = 0; i < from.count; i++) {
+		struct profile_stack stack = stack_table__at(&from, i);
+
+		for (uint32_t j = 0; j < stack.count; j++)
+			made.frames[j] = numbers[stack.frames[j]];
+		assert_int_equal(stack_table__add(&one_by_one, made.frames, stack.count), ids[i]);
+		assert_int_equal(stack_table__add(&all, made.frames, stack.count), ids[i]);
+	}
+	assert_true(all.count < from.count);
+	assert_int_equal(all.count, one_by_one.count);
+	assert_int_equal(all.depth, one_by_one.depth);
+	check_nodes(&all);
+	stack_table__free(&from);
+	stack_table__free(&one_by_one);
+	stack_table__free(&all);
+	free(ids);
+}
+
 /* A stack that ends within another one is its own, whichever came first. */
 static void beginnings_are_stacks_only_if_added(void **state)
 {
@@ -140,6 +173,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(stacks_are_as_they_were_added),
+		cmocka_unit_test(all_stacks_of_another_table),
 		cmocka_unit_test(beginnings_are_stacks_only_if_added),
 		cmocka_unit_test(a_node_may_have_many_children),
 		cmocka_unit_test(deep_stacks_share_their_beginning),

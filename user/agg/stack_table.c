@@ -2,6 +2,7 @@
 #include "stack_table.h"
 
 #include <errno.h>
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -182,28 +183,63 @@ static int grow_stacks(struct stack_table *table)
 	return 0;
 }
 
-uint32_t stack_table__add(struct stack_table *table, const uint32_t *frames, size_t count)
+/* The stack that ends at the node, made if it is new. */
+static uint32_t end_at(struct stack_table *table, uint32_t node, uint32_t depth)
 {
 	struct stack_slot *slot;
-	uint32_t node, hash;
+	uint32_t hash;
 
-	if (grow_depth(table, count) || grow_stacks(table) || reserve_slot(&table->ends))
-		return PROFILE_NONE;
-	if (!table->node_count && new_node(table, PROFILE_NONE, PROFILE_NONE) == PROFILE_NONE)
-		return PROFILE_NONE;
-	node = walk(table, frames, (uint32_t)count);
-	if (node == PROFILE_NONE)
+	if (grow_stacks(table) || reserve_slot(&table->ends))
 		return PROFILE_NONE;
 	hash = hash_of(node, PROFILE_NONE);
 	slot = slot_of_end(table, node, hash);
 	if (slot->number)
 		return slot->number - 1;
-	table->stacks[table->count] = (struct stack_end){ node, (uint32_t)count };
-	if (count > table->depth)
-		table->depth = (uint32_t)count;
+	table->stacks[table->count] = (struct stack_end){ node, depth };
+	if (depth > table->depth)
+		table->depth = depth;
 	*slot = (struct stack_slot){ hash, ++table->count };
 	table->ends.taken++;
 	return table->count - 1;
+}
+
+static bool has_root(struct stack_table *table)
+{
+	return table->node_count || new_node(table, PROFILE_NONE, PROFILE_NONE) != PROFILE_NONE;
+}
+
+uint32_t stack_table__add(struct stack_table *table, const uint32_t *frames, size_t count)
+{
+	uint32_t node;
+
+	if (grow_depth(table, count) || !has_root(table))
+		return PROFILE_NONE;
+	node = walk(table, frames, (uint32_t)count);
+	return node == PROFILE_NONE ? node : end_at(table, node, (uint32_t)count);
+}
+
+int stack_table__add_all(struct stack_table *table, const struct stack_table *from,
+			 const uint32_t *numbers, uint32_t *ret_ids)
+{
+	uint32_t *nodes = calloc((size_t)from->node_count + 1, sizeof(*nodes)); /* by node there */
+	int error = nodes && grow_depth(table, from->depth) == 0 && has_root(table) ? 0 : -ENOMEM;
+
+	for (uint32_t i = 1; i < from->node_count && !error; i++) {
+		const struct stack_node *node = &from->nodes[i];
+
+		nodes[i] = node_below(table, nodes[node->parent], numbers[node->frame]);
+		if (nodes[i] == PROFILE_NONE)
+			error = -ENOMEM;
+	}
+	for (uint32_t i = 0; i < from->count && !error; i++) {
+		const struct stack_end *stack = &from->stacks[i];
+
+		ret_ids[i] = end_at(table, nodes[stack->node], stack->depth);
+		if (ret_ids[i] == PROFILE_NONE)
+			error = -ENOMEM;
+	}
+	free(nodes);
+	return error;
 }
 
 struct profile_stack stack_table__at(const struct stack_table *table, uint32_t id)

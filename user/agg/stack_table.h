@@ -55,6 +55,13 @@ struct stack_table {
  */
 uint32_t stack_table__add(struct stack_table *table, const uint32_t *frames, size_t count);
 
+/*
+ * Adds all stacks of another table, numbers[frame] in place of each frame; their ids here into
+ * ret_ids, by those there. Shared beginnings are gone through once. 0, or -ENOMEM: some were added.
+ */
+int stack_table__add_all(struct stack_table *table, const struct stack_table *from,
+			 const uint32_t *numbers, uint32_t *ret_ids);
+
 /* The frames of a stack, leaf first, until the next call or addition. No such id: no frames. */
 struct profile_stack stack_table__at(const struct stack_table *table, uint32_t id);
 

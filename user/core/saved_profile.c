@@ -12,6 +12,7 @@
 #include "../agg/profile_labels.h"
 #include "../cmd.h"
 #include "../out/pprof_read.h"
+#include "../util/heap.h"
 #include "../util/output.h"
 #include "log.h"
 
@@ -30,6 +31,7 @@ int saved_profile__read(const char *path, struct profile **ret_profile)
 		log__error("cannot open '%s': %s", name, strerror(errno));
 		return CMD_FILE;
 	}
+	heap__use_large_pages();
 	error = pprof_read__fd(fd, ret_profile, why);
 	if (!is_stdin)
 		close(fd);

@@ -121,39 +121,23 @@ static int rank_names(struct folder *folder)
 	return error;
 }
 
-/* The stack of names; PROFILE_NONE: no memory. */
-static uint32_t fold(struct folder *folder, uint32_t stack, uint32_t *scratch)
-{
-	struct profile_stack frames = profile__stack_at(folder->profile, stack);
-
-	for (uint32_t i = 0; i < frames.count; i++)
-		scratch[i] = folder->ranks[frames.frames[i]];
-	return stack_table__add(&folder->stacks, scratch, frames.count);
-}
-
+/* Stacks with the same names become one. */
 static int add_rows(struct folder *folder, const size_t *types)
 {
 	const struct profile *profile = folder->profile;
-	size_t stacks = profile__stack_count(profile);
-	uint32_t *folded = malloc((stacks + 1) * sizeof(*folded)); /* by stack id */
-	uint32_t *scratch = calloc((size_t)profile__stacks(profile)->depth + 1, sizeof(*scratch));
-	int error = folded && scratch ? 0 : -ENOMEM;
+	const struct stack_table *stacks = profile__stacks(profile);
+	uint32_t *folded = calloc((size_t)stacks->count + 1, sizeof(*folded)); /* by stack id */
+	int error = -ENOMEM;
 
-	if (!error)
-		memset(folded, 0xff, stacks * sizeof(*folded));
+	if (folded)
+		error = stack_table__add_all(&folder->stacks, stacks, folder->ranks, folded);
 	for (size_t i = 0; !error && i < profile__row_count(profile); i++) {
 		const struct profile_row *row = profile__row(profile, i);
-		uint32_t *id = &folded[row->stack];
 
-		if (*id == PROFILE_NONE)
-			*id = fold(folder, row->stack, scratch);
-		if (*id == PROFILE_NONE)
-			error = -ENOMEM;
-		for (size_t j = 0; j < folder->values && !error; j++)
-			folder->sums[*id].values[j] += row->values[types[j]];
+		for (size_t j = 0; j < folder->values; j++)
+			folder->sums[folded[row->stack]].values[j] += row->values[types[j]];
 	}
 	free(folded);
-	free(scratch);
 	return error;
 }
 

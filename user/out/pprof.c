@@ -16,6 +16,7 @@
 #include <zlib.h>
 
 #include "pprof.pb-c.h"
+#include "pprof_pack.h"
 #include "stack_order.h"
 #include "threads.h"
 
@@ -58,9 +59,9 @@ struct writer {
 	/* Scratch for one part. */
 	uint8_t *packed;
 	size_t packed_size;
-	uint64_t *locations;
-	Perftools__Profiles__Label *labels;
-	Perftools__Profiles__Label **label_pointers;
+	uint8_t *sample;
+	uint32_t *locations;
+	struct pprof_pack_label *labels;
 };
 
 static void sink__deflate(struct sink *sink, int flush)
@@ -310,16 +311,15 @@ static size_t fill_labels(struct writer *writer, uint32_t label_set)
 
 	for (uint32_t i = 0; i < set.count; i++) {
 		const struct profile_label *label = &set.labels[i];
-		Perftools__Profiles__Label *message = &writer->labels[i];
+		struct pprof_pack_label packed = { .key = string_index(writer, label->key) };
 
-		perftools__profiles__label__init(message);
-		message->key = string_index(writer, label->key);
 		if (label->text != PROFILE_NONE) {
-			message->str = label_text(writer, label->text);
+			packed.text = label_text(writer, label->text);
 		} else {
-			message->num = label->number;
-			message->num_unit = string_index(writer, label->unit);
+			packed.number = label->number;
+			packed.unit = string_index(writer, label->unit);
 		}
+		writer->labels[i] = packed;
 	}
 	return set.count;
 }
@@ -329,21 +329,21 @@ static void emit_samples(struct writer *writer)
 	for (size_t i = 0; i < profile__row_count(writer->profile); i++) {
 		const struct profile_row *row = profile__row(writer->profile, writer->rows[i]);
 		struct profile_stack stack = profile__stack_at(writer->profile, row->stack);
-		Perftools__Profiles__Sample message = PERFTOOLS__PROFILES__SAMPLE__INIT;
-		Perftools__Profiles__Sample *messages[] = { &message };
-		pprof_profile part = PERFTOOLS__PROFILES__PROFILE__INIT;
+		struct pprof_pack_sample sample = {
+			.locations = writer->locations,
+			.location_count = stack.count,
+			.values = row->values,
+			.value_count = profile__type_count(writer->profile),
+			.labels = writer->labels,
+		};
+		const uint8_t *bytes;
+		size_t size;
 
 		for (uint32_t j = 0; j < stack.count; j++)
 			writer->locations[j] = numbering__number(&writer->frames, stack.frames[j]);
-		message.location_id = writer->locations;
-		message.n_location_id = stack.count;
-		message.value = (int64_t *)row->values;
-		message.n_value = profile__type_count(writer->profile);
-		message.label = writer->label_pointers;
-		message.n_label = fill_labels(writer, row->label_set);
-		part.n_sample = 1;
-		part.sample = messages;
-		emit(writer, &part);
+		sample.label_count = fill_labels(writer, row->label_set);
+		bytes = pprof_pack__sample(&sample, writer->sample, &size);
+		sink__append(writer->sink, bytes, size);
 	}
 }
 
@@ -478,14 +478,12 @@ static int writer__init(struct writer *writer, struct profile *profile)
 	writer->rows = calloc(profile__row_count(profile) + 1, sizeof(*writer->rows));
 	writer->locations = calloc(depth + 1, sizeof(*writer->locations));
 	writer->labels = calloc(labels + 1, sizeof(*writer->labels));
-	writer->label_pointers = calloc(labels + 1, sizeof(*writer->label_pointers));
-	if (!writer->rows || !writer->locations || !writer->labels || !writer->label_pointers ||
+	writer->sample = malloc(pprof_pack__room(depth, PROFILE_MAX_TYPES, labels));
+	if (!writer->rows || !writer->locations || !writer->labels || !writer->sample ||
 	    numbering__init(&writer->strings, profile__string_count(profile)) ||
 	    numbering__init(&writer->functions, profile__function_count(profile)) ||
 	    numbering__init(&writer->frames, profile__frame_count(profile)))
 		return -ENOMEM;
-	for (size_t i = 0; i < labels; i++)
-		writer->label_pointers[i] = &writer->labels[i];
 	return 0;
 }
 
@@ -495,7 +493,7 @@ static void writer__free(struct writer *writer)
 	free(writer->rows);
 	free(writer->locations);
 	free(writer->labels);
-	free(writer->label_pointers);
+	free(writer->sample);
 	free(writer->extras);
 	numbering__free(&writer->strings);
 	numbering__free(&writer->functions);

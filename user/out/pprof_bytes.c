@@ -10,6 +10,8 @@
 #include <unistd.h>
 #include <zlib.h>
 
+#include "../util/heap.h"
+
 #define FIRST_BYTES	 (64 * 1024)
 #define GZIP_WINDOW_BITS (15 + 16) /* zlib: the largest window, gzip only */
 
@@ -45,6 +47,19 @@ static int growing__grow(struct growing *growing)
 	growing->bytes = bytes;
 	growing->capacity = capacity;
 	return 0;
+}
+
+/* Room for so many bytes and one more to see that there are not; without it, it grows as it goes.
+ */
+static void growing__expect(struct growing *growing, size_t size)
+{
+	if (size < FIRST_BYTES || size >= PPROF_BYTES_MAX)
+		return;
+	growing->bytes = malloc(size + 1);
+	if (!growing->bytes)
+		return;
+	growing->capacity = size + 1;
+	heap__advise(growing->bytes, size + 1);
 }
 
 int pprof_bytes__read(int fd, uint8_t **ret_bytes, size_t *ret_length)
@@ -118,6 +133,19 @@ static int check_size(const z_stream *gzip, size_t packed_length, const struct g
 	return 0;
 }
 
+/*
+ * What the last member says that it unpacks to, by its size modulo 4 GiB. A file may say anything:
+ * no more than it could, and not one byte of it is touched before it is unpacked.
+ */
+static size_t expected_size(const uint8_t *packed, size_t packed_length)
+{
+	uint32_t size = 0;
+
+	for (size_t i = 0; i < sizeof(size) && packed_length > sizeof(size); i++)
+		size |= (uint32_t)packed[packed_length - sizeof(size) + i] << 8 * i;
+	return size / BOMB_RATIO > packed_length ? 0 : size;
+}
+
 int pprof_bytes__gunzip(const uint8_t *packed, size_t packed_length, uint8_t **ret_bytes,
 			size_t *ret_length, char ret_why[static PPROF_BYTES_REASON])
 {
@@ -127,6 +155,7 @@ int pprof_bytes__gunzip(const uint8_t *packed, size_t packed_length, uint8_t **r
 
 	if (packed_length > PPROF_BYTES_MAX)
 		return fail(ret_why, -EFBIG, "it is larger than 1 GiB");
+	growing__expect(&out, expected_size(packed, packed_length));
 	gzip.avail_in = (unsigned int)packed_length;
 	if (inflateInit2(&gzip, GZIP_WINDOW_BITS) != Z_OK)
 		return fail(ret_why, -ENOMEM, "out of memory");

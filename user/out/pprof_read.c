@@ -197,7 +197,7 @@ static int read_type(struct reader *reader, const uint8_t *bytes, size_t length,
 
 static int start_profile(struct reader *reader)
 {
-	struct wire wire = { reader->bytes, reader->bytes + reader->length };
+	struct wire wire = reader->spans[FIELD_SAMPLE_TYPE];
 	struct profile_type types[PROFILE_MAX_TYPES];
 	struct type_names names[PROFILE_MAX_TYPES];
 	struct wire_field field;

@@ -123,9 +123,10 @@ int reader__stack(struct reader *reader, const uint32_t **ret_frames, size_t *re
 const struct reader_entry *reader__location(struct reader *reader, uint64_t id);
 
 /*
- * Gives the memory of the samples before this one back to the system, a megabyte at a time: what
- * they say takes more room in the profile than in the file, and both together would be the peak.
- * Nothing is given back where strings lie among them, which are read when they are first used.
+ * Gives the memory of the samples before this one back to the system, some megabytes at a time:
+ * what they say takes more room in the profile than in the file, and both together would be the
+ * peak. Nothing is given back where strings lie among them, which are read when they are first
+ * used.
  */
 void reader__give_back(struct reader *reader, const struct wire_field *field);
 

@@ -8,7 +8,6 @@
 #include <errno.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 enum sample_field {
 	SAMPLE_LOCATION = 1,
@@ -23,7 +22,9 @@ enum label_field {
 	LABEL_UNIT,
 };
 
-#define GIVE_BACK_BYTES (1 << 20)
+/* Whole large pages, of which none is to be broken up. */
+#define GIVE_BACK_BYTES (8 << 20)
+#define ALIGNMENT	(2 << 20)
 
 static int malformed(struct reader *reader)
 {
@@ -241,8 +242,7 @@ int reader__stack(struct reader *reader, const uint32_t **ret_frames, size_t *re
 
 void reader__give_back(struct reader *reader, const struct wire_field *field)
 {
-	uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
-	uintptr_t from, to = (uintptr_t)field->bytes / page * page;
+	uintptr_t from, to = (uintptr_t)field->bytes / ALIGNMENT * ALIGNMENT;
 
 	if (!reader->owns_bytes || reader->spans[FIELD_STRING].at < reader->spans[FIELD_SAMPLE].end)
 		return;
@@ -250,9 +250,9 @@ void reader__give_back(struct reader *reader, const struct wire_field *field)
 		reader->given_back = field->bytes;
 	if (field->bytes - reader->given_back < GIVE_BACK_BYTES)
 		return;
-	from = ((uintptr_t)reader->given_back + page - 1) / page * page;
+	from = ((uintptr_t)reader->given_back + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
 	/* If it fails, it only takes memory. */
 	if (to > from)
 		madvise((void *)from, to - from, MADV_DONTNEED);
-	reader->given_back = field->bytes;
+	reader->given_back = (const uint8_t *)to;
 }

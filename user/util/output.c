@@ -15,6 +15,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "write_behind.h"
+
 #define BUFFER_BYTES (256 << 10)
 #define NAME_TRIES   100
 
@@ -26,6 +28,7 @@ struct output {
 	int directory; /* -1: written in place */
 	char *name;    /* the final one, in the directory */
 	char temporary[32];
+	struct write_behind behind;
 	char buffer[BUFFER_BYTES]; /* the stream's: without one the C library takes 8 KiB */
 };
 
@@ -100,6 +103,8 @@ static ssize_t stream_write(void *cookie, const char *bytes, size_t size)
 
 	if (!output->error)
 		output->error = write_all(output, bytes, size);
+	if (!output->error && output->temporary[0])
+		output->error = write_behind__add(&output->behind, output->fd, size);
 	if (output->error) {
 		errno = -output->error;
 		return 0;
