@@ -258,6 +258,83 @@ static void many_runs(void **unused)
 	assert_true(first.low < first.mean && first.mean < first.high);
 }
 
+/*
+ * A function and the rest of its runs: the machine is 18 % off from run to run, both by a twentieth
+ * beside. Whether more is found with the rest taken out; plain: without.
+ */
+static bool finds_growth(bool is_paired, double growth, bool *ret_plain)
+{
+	const size_t runs = is_paired ? PAIRS : FEW;
+	const struct gate_design design = { is_paired, runs, runs, 0.01, 7 };
+	double base[PAIRS], head[PAIRS], left_base[PAIRS], left_head[PAIRS];
+	double rest_base[PAIRS], rest_head[PAIRS];
+	const struct gate_quantity rest = { rest_base, rest_head, 1 };
+	const struct gate_quantity both[] = { { base, head, 1 }, { left_base, left_head, 1 } };
+	struct gate_effect effects[2];
+
+	for (int run = 0; run < PAIRS; run++) {
+		double before = 0.18 * normal(), after = 0.18 * normal();
+
+		left_base[run] = base[run] = before + 0.05 * normal();
+		left_head[run] = head[run] = after + 0.05 * normal() + growth;
+		rest_base[run] = before + 0.05 * normal();
+		rest_head[run] = after + 0.05 * normal();
+	}
+	gate_stats__take_out(&design, &rest, left_base, left_head);
+	assert_int_equal(gate_stats__test(&design, both, 2, effects), 0);
+	*ret_plain = effects[0].p_more <= design.alpha;
+	return effects[1].p_more <= design.alpha;
+}
+
+static void what_goes_with_the_rest_is_taken_out(void **unused)
+{
+	(void)unused;
+	for (int is_paired = 0; is_paired < 2; is_paired++) {
+		int found = 0, plainly = 0, alarms = 0;
+		bool is_plain;
+
+		for (int i = 0; i < 100; i++) {
+			found += finds_growth(is_paired, 0.18, &is_plain);
+			plainly += is_plain;
+		}
+		for (int i = 0; i < QUESTIONS; i++) {
+			bool is_left = finds_growth(is_paired, 0, &is_plain);
+
+			alarms += is_left || is_plain;
+		}
+		assert_true(found >= 40);
+		assert_true(plainly <= found / 2);
+		assert_true(alarms <= QUESTIONS * 0.01 + 3 * sqrt(QUESTIONS * 0.01));
+	}
+}
+
+/* No more than all of it, and nothing where they go against each other. */
+static void so_much_is_taken_out(void **unused)
+{
+	const struct gate_design design = { true, 3, 3, 0.01, 7 };
+	const double zero[] = { 0, 0, 0 }, changes[] = { 1, -2, 1.5 };
+	const struct gate_quantity by = { zero, changes, 1 };
+	double base[] = { 0, 0, 0 }, head[] = { 0.5, -1, 0.75 };
+	double more[] = { 2, -4, 3 }, against[] = { -1, 2, -1.5 };
+
+	(void)unused;
+	gate_stats__take_out(&design, &by, base, head);
+	for (int i = 0; i < 3; i++)
+		assert_float_equal(head[i], 0, 1e-12);
+	gate_stats__take_out(&design, &by, base, more);
+	for (int i = 0; i < 3; i++)
+		assert_float_equal(more[i], changes[i], 1e-12);
+	gate_stats__take_out(&design, &by, base, against);
+	for (int i = 0; i < 3; i++)
+		assert_float_equal(against[i], -changes[i], 1e-12);
+	/* The mean of 1, 1, 4 is 2, its standard error 1. */
+	head[0] = head[1] = 1;
+	head[2] = 4;
+	assert_float_equal(gate_stats__take_out(&design, &(struct gate_quantity){ zero, head, 1 },
+						base, against),
+			   2, 1e-12);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -270,6 +347,8 @@ int main(void)
 		cmocka_unit_test(weights),
 		cmocka_unit_test(growth_is_found),
 		cmocka_unit_test(many_runs),
+		cmocka_unit_test(what_goes_with_the_rest_is_taken_out),
+		cmocka_unit_test(so_much_is_taken_out),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -118,6 +118,15 @@ static int arrangements__init(struct arrangements *all, const struct gate_design
 	return 0;
 }
 
+/* A variance needs two pairs, or three runs. */
+static bool can_test(const struct gate_design *design)
+{
+	if (design->is_paired)
+		return design->base_count >= 2;
+	return design->base_count && design->head_count &&
+	       design->base_count + design->head_count >= 3;
+}
+
 /* ---- one quantity ---- */
 
 /* What of a quantity stays the same in every arrangement. */
@@ -184,6 +193,48 @@ static double student(const struct gate_design *design, const struct summary *su
 	if (!(left > summary->squares * 1e-12))
 		variance = summary->squares * 1e-12;
 	return mean / sqrt(variance);
+}
+
+/* Sum of the products of two summaries' values, as that of squares is. */
+static double sum_products(const struct gate_design *design, const struct summary *one,
+			   const struct summary *other)
+{
+	size_t count = design->base_count + (design->is_paired ? 0 : design->head_count);
+	double sum = 0;
+
+	for (size_t i = 0; i < count; i++)
+		sum += one->values[i] * other->values[i];
+	return design->is_paired ? sum : sum - one->sum * other->sum / (double)count;
+}
+
+double gate_stats__take_out(const struct gate_design *design, const struct gate_quantity *by,
+			    double *base, double *head)
+{
+	const struct gate_quantity self = { base, head, 1 };
+	size_t runs = design->base_count + design->head_count;
+	double *values = calloc(2 * runs + 1, sizeof(*values)), factor, t;
+	unsigned char *identity = calloc(runs + 1, 1);
+	struct summary own, others;
+
+	if (!values || !identity || !can_test(design)) {
+		free(values);
+		free(identity);
+		return 0;
+	}
+	if (!design->is_paired)
+		memset(identity, 1, design->head_count);
+	summary__fill(&own, design, &self, values);
+	summary__fill(&others, design, by, values + runs);
+	factor = others.squares > 0 ? sum_products(design, &own, &others) / others.squares : 0;
+	factor = fmin(fmax(factor, 0), 1);
+	t = student(design, &others, identity);
+	for (size_t i = 0; i < design->base_count; i++)
+		base[i] -= factor * by->base[i];
+	for (size_t i = 0; i < design->head_count; i++)
+		head[i] -= factor * by->head[i];
+	free(values);
+	free(identity);
+	return t;
 }
 
 static int compare_doubles(const void *left, const void *right)
@@ -337,15 +388,6 @@ static void family__free(struct family *family)
 	free(family->observed);
 	free(family->order);
 	free(family->exceeded);
-}
-
-/* A variance needs two pairs, or three runs. */
-static bool can_test(const struct gate_design *design)
-{
-	if (design->is_paired)
-		return design->base_count >= 2;
-	return design->base_count && design->head_count &&
-	       design->base_count + design->head_count >= 3;
 }
 
 int gate_stats__test(const struct gate_design *design, const struct gate_quantity *quantities,

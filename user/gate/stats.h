@@ -52,6 +52,16 @@ struct gate_effect {
 int gate_stats__test(const struct gate_design *design, const struct gate_quantity *quantities,
 		     size_t count, struct gate_effect *effects);
 
+/*
+ * Takes out of a quantity what goes with another one: base and head less `by`, times the factor
+ * between 0 and 1 that leaves least of it. The factor is the same in every arrangement (it is
+ * fitted to squares about 0 of pairs' differences, about the common mean of unpaired runs), so the
+ * test of what is left is exact. Returns Student's t of the other one's own change, 0 where it has
+ * none: far from 0 what is left no longer tells of the quantity alone.
+ */
+double gate_stats__take_out(const struct gate_design *design, const struct gate_quantity *by,
+			    double *base, double *head);
+
 /* The smallest p that so many runs can reach, whatever they cost; 1 where a side has none. */
 double gate_stats__smallest_p(const struct gate_design *design);
 

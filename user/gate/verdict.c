@@ -158,6 +158,13 @@ static void begin_verdict(const struct gate_result *result, struct gate_verdict 
 		verdict->state = GATE_GONE;
 }
 
+/* Of a row: of its cost as it is, and without what goes with the rest of the run. */
+struct gate_effects {
+	struct gate_effect plain, left;
+	bool has_left;
+	bool left_counts; /* the rest did not change */
+};
+
 static bool is_tested(const struct gate_verdict *verdict)
 {
 	return verdict->state == GATE_PASS && !verdict->row->missing &&
@@ -185,8 +192,60 @@ static double weight_of(const struct gate_row *row)
 	return pow(fmax(row->share, 1e-6), WEIGHT_EXPONENT);
 }
 
+/* ---- the rest of the run ---- */
+
+#define REST_SHARE   0.2 /* of the CPU that is left for it, at least */
+#define REST_CHANGED 2.5 /* Student's t: then it tells of more than the machine's speed */
+
+/* The CPU of the runs, in the unit of functions; NULL: it is not among the rows. */
+static const struct gate_row *find_cpu(const struct gate_table *table)
+{
+	for (size_t i = 0; i < table->row_count; i++) {
+		const struct gate_row *row = &table->rows[i];
+
+		if (row->kind == GATE_ROW_METRIC && row->metric == GATE_CPU && !row->missing)
+			return row;
+	}
+	return NULL;
+}
+
+static bool has_rest(const struct gate_verdict *verdict, const struct gate_row *cpu)
+{
+	return cpu && verdict->row->kind != GATE_ROW_METRIC &&
+	       verdict->row->share <= 1 - REST_SHARE;
+}
+
+/* Logarithms of what a run cost beside the function. */
+static void take_rest(const struct gate_result *result, const double *all, const double *part,
+		      size_t count, double *logarithms)
+{
+	for (size_t i = 0; i < count; i++)
+		logarithms[i] = fmax(all[i] - part[i], 0);
+	take_logarithms(result, logarithms, count, logarithms);
+}
+
+/*
+ * A function's cost, and what is left of it without what goes with the rest of the run: a machine
+ * that is slow for a run is slow for all of it. Where the rest itself changed that is not looked
+ * at, or a function would be said to grow because others shrank. True: it counts.
+ */
+static bool add_without_rest(const struct gate_result *result, const struct gate_design *design,
+			     const struct gate_verdict *verdict, const struct gate_row *cpu,
+			     const double *plain, double *left)
+{
+	const struct gate_row *row = verdict->row;
+	size_t base = design->base_count, runs = base + design->head_count;
+	double *rest = left + runs;
+	const struct gate_quantity by = { rest, rest + base, 1 };
+
+	memcpy(left, plain, runs * sizeof(*left));
+	take_rest(result, cpu->base, row->base, base, rest);
+	take_rest(result, cpu->head, row->head, design->head_count, rest + base);
+	return fabs(gate_stats__take_out(design, &by, left, left + base)) < REST_CHANGED;
+}
+
 static int test_rows(struct gate_result *result, size_t tested, struct gate_verdict **rows,
-		     struct gate_effect *effects)
+		     struct gate_effects *effects)
 {
 	const struct gate_table *table = result->table;
 	const struct gate_design design = {
@@ -196,29 +255,62 @@ static int test_rows(struct gate_result *result, size_t tested, struct gate_verd
 		.alpha = result->config->alpha,
 		.seed = SEED,
 	};
-	size_t runs = table->base_count + table->head_count;
-	struct gate_quantity *quantities = calloc(tested + 1, sizeof(*quantities));
-	double *logarithms = calloc(tested + 1, (runs + 1) * sizeof(*logarithms));
-	int error = quantities && logarithms ? 0 : -ENOMEM;
+	const struct gate_row *cpu = find_cpu(table);
+	size_t runs = table->base_count + table->head_count, count = 0, at = 0;
+	struct gate_quantity *quantities = calloc(2 * tested + 1, sizeof(*quantities));
+	struct gate_effect *found = calloc(2 * tested + 1, sizeof(*found));
+	double *logarithms = calloc(tested + 1, (3 * runs + 1) * sizeof(*logarithms));
+	int error = quantities && found && logarithms ? 0 : -ENOMEM;
 
 	for (size_t i = 0; !error && i < tested; i++) {
-		double *base = logarithms + i * (runs + 1), *head = base + table->base_count;
+		double *plain = logarithms + i * (3 * runs + 1), *left = plain + runs;
+		double weight = weight_of(rows[i]->row);
 
-		take_logarithms(result, rows[i]->row->base, table->base_count, base);
-		take_logarithms(result, rows[i]->row->head, table->head_count, head);
-		quantities[i] = (struct gate_quantity){ base, head, weight_of(rows[i]->row) };
+		take_logarithms(result, rows[i]->row->base, table->base_count, plain);
+		take_logarithms(result, rows[i]->row->head, table->head_count,
+				plain + table->base_count);
+		quantities[count++] =
+			(struct gate_quantity){ plain, plain + table->base_count, weight };
+		if (!has_rest(rows[i], cpu))
+			continue;
+		effects[i].has_left = true;
+		effects[i].left_counts =
+			add_without_rest(result, &design, rows[i], cpu, plain, left);
+		quantities[count++] =
+			(struct gate_quantity){ left, left + table->base_count, weight };
 	}
 	result->smallest_p = gate_stats__smallest_p(&design);
 	if (!error)
-		error = gate_stats__test(&design, quantities, tested, effects);
+		error = gate_stats__test(&design, quantities, count, found);
+	for (size_t i = 0; !error && i < tested; i++) {
+		effects[i].plain = found[at++];
+		if (effects[i].has_left)
+			effects[i].left = found[at++];
+	}
 	free(quantities);
+	free(found);
 	free(logarithms);
 	return error;
 }
 
-static void judge_time(const struct gate_result *result, struct gate_verdict *verdict,
-		       const struct gate_effect *effect)
+/* The one of both that is clearer; the function must have grown by itself, too. */
+static const struct gate_effect *choose_effect(const struct gate_effects *both, double limit)
 {
+	const struct gate_effect *plain = &both->plain, *left = &both->left;
+
+	if (!both->has_left || !both->left_counts)
+		return plain;
+	if (left->mean > 0 && left->p_more < plain->p_more && expm1(plain->mean) >= limit)
+		return left;
+	if (left->mean < 0 && left->p_less < plain->p_less && expm1(plain->mean) <= -limit)
+		return left;
+	return plain;
+}
+
+static void judge_time(const struct gate_result *result, struct gate_verdict *verdict,
+		       const struct gate_effects *both)
+{
+	const struct gate_effect *effect = choose_effect(both, verdict->limit);
 	double alpha = result->config->alpha;
 
 	verdict->change = expm1(effect->mean);
@@ -254,7 +346,7 @@ static int say_too_few(struct gate_result *result)
 static int judge_times(struct gate_result *result)
 {
 	struct gate_verdict **rows = calloc(result->count + 1, sizeof(*rows));
-	struct gate_effect *effects = calloc(result->count + 1, sizeof(*effects));
+	struct gate_effects *effects = calloc(result->count + 1, sizeof(*effects));
 	int error = rows && effects ? 0 : -ENOMEM;
 	size_t tested = 0;
 
