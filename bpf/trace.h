@@ -13,7 +13,24 @@
 #define RBPROF_BPF_TRACE_H
 
 #define TRACE_WORDS 5  /* of an object: a slot has no fewer (gc.c: RVALUE) */
+#define TRACE_SLOTS 32 /* of an object's variables that are read at once; a power of two */
 #define TRACE_LINKS 64 /* traces in a chain */
+#define TRACE_STACK 8  /* contexts of a stack that are read at once; a power of two */
+#define TRACE_PAIRS 8  /* of a small Hash (internal/hash.h: RHASH_AR_TABLE_MAX_SIZE) */
+
+/*
+ * Calls into user memory are what a search costs: what lies together is read together, and what
+ * was read once is not read again while the thread stands still. From one search to the next
+ * nothing is kept.
+ */
+
+/* Objects of which a search opens several, mostly of one kind. */
+enum trace_role {
+	TRACE_CONTEXT,
+	TRACE_SPAN,
+	TRACE_SPAN_CONTEXT,
+	TRACE_ROLE_COUNT,
+};
 
 /* Lies in a map, as the walk's state does, and for the same reason. */
 struct trace_state {
@@ -25,15 +42,22 @@ struct trace_state {
 	__u64 at, probe, key; /* of a search */
 	/* The stack of contexts that is looked through, and the span at its end. */
 	__u64 contexts, context_count;
+	__u64 first_contexts[TRACE_STACK];
+	__u64 trace_id; /* as an object */
 	__u64 root_name, root_kind;
-	__u64 other_span, other_trace[2];
+	__u64 other_name, other_kind, other_span, other_trace[2];
 	__u64 active, visited; /* traces of dd-trace-rb */
 	__u32 is_last;
 	__u64 found;
 	/* Of the object that was opened last: where its variables are, and up to 3.1 how many. */
 	__u64 object, object_table, object_values;
+	__u64 slots[TRACE_SLOTS]; /* those from the first slot on, as many as were read */
+	__u32 first_slot, slot_count;
 	__u32 object_room;
 	__u32 bin_shift;
+	/* What the last embedded object's class has of variables, up to 3.1. */
+	__u64 klass, klass_table;
+	__u64 role_tables[TRACE_ROLE_COUNT]; /* of trace->roles */
 	struct rbprof_trace trace;
 	/* What the endpoint is made of; resource 0: there is none. */
 	__u64 resource;
@@ -46,7 +70,7 @@ struct trace_state {
 	__u64 unknown, unknown_table;
 	/* What is read on the way: here, since a program's stack is small. */
 	struct rbprof_ivars_key kind;
-	__u64 value, digits[3], pair[3];
+	__u64 value, digits[3], pair[3], pairs[2 * TRACE_PAIRS];
 	__u32 has_ec;
 };
 
@@ -253,6 +277,7 @@ static __always_inline void trace_begin(struct trace_state *state)
 	state->resource = 0;
 	state->unknown = 0;
 	state->unknown_table = 0;
+	state->klass = 0;
 }
 
 /*
@@ -273,6 +298,9 @@ static __always_inline void trace_find_otel(struct trace *trace)
 {
 	if (trace->state->trace.error || trace->state->trace.kind)
 		return;
+	trace->roles[TRACE_CONTEXT] = NULL;
+	trace->roles[TRACE_SPAN] = NULL;
+	trace->roles[TRACE_SPAN_CONTEXT] = NULL;
 	trace_otel(trace);
 	if (trace->state->trace.error)
 		trace->state->trace.kind = RBPROF_TRACE_NONE;

@@ -18,6 +18,7 @@ struct trace {
 	const struct ruby_layout *layout;
 	const struct rbprof_tracer *tracer;
 	struct trace_state *state;
+	const struct rbprof_ivars *roles[TRACE_ROLE_COUNT]; /* of this search; NULL: not yet met */
 };
 
 /* The object that was opened last: what else is known of it lies in the state. */
@@ -216,17 +217,22 @@ static __always_inline int trace_ask(struct trace *trace, __u64 object, __u64 ta
 static __always_inline __u64 trace_table(struct trace *trace, __u64 flags)
 {
 	const struct ruby_layout *layout = trace->layout;
-	__u64 *table = &trace->state->value;
+	struct trace_state *state = trace->state;
+	__u64 *table = &state->klass_table, klass;
 
 	if (layout->robject__numiv == RUBY_NO_FIELD)
 		return flags >> 32;
 	if (!(flags >> layout->robject_embed_bit & 1))
 		return trace_word(trace, layout->robject__iv_index_tbl);
 	/* An object with few of them has the table in its class's extension. */
-	if (walk_read(table, 8,
-		      trace_word(trace, layout->rbasic__klass) + layout->rclass__classext_ptr) ||
+	klass = trace_word(trace, layout->rbasic__klass);
+	if (klass && klass == state->klass)
+		return *table;
+	state->klass = 0;
+	if (walk_read(table, 8, klass + layout->rclass__classext_ptr) ||
 	    walk_read(table, 8, *table + layout->classext__iv_index_tbl))
 		return 0;
+	state->klass = klass;
 	return *table;
 }
 
@@ -241,32 +247,115 @@ static __always_inline int trace_head(struct trace *trace, __u64 value, __u64 ty
 	return (*ret_flags & RUBY_T_MASK) != type;
 }
 
-/* Opens an object that has instance variables. Negative: state->trace.error says why. */
-static __always_inline int trace_open(struct trace *trace, __u64 value, struct trace_object *object)
+/* The slots that lie in the object's head, which is in state->words, from this offset on. */
+static __always_inline void trace_slots_here(struct trace *trace, __u32 offset)
+{
+	struct trace_state *state = trace->state;
+
+	state->slots[0] = trace_word(trace, offset);
+	state->slots[1] = trace_word(trace, offset + 8);
+	state->slots[2] = trace_word(trace, offset + 16);
+	state->first_slot = 0;
+	state->slot_count = TRACE_INLINE_IVARS;
+}
+
+/* Reads those that an object of the kind may have of the variables that are wanted. */
+static __always_inline int trace_read_slots(struct trace *trace, const struct trace_object *object)
+{
+	struct trace_state *state = trace->state;
+	__u32 first = object->ivars->first, count = object->ivars->span, size;
+
+	state->slot_count = 0;
+	if (trace->layout->robject__numiv != RUBY_NO_FIELD) {
+		if (first >= state->object_room)
+			return 0;
+		if (count > state->object_room - first)
+			count = state->object_room - first;
+	}
+	size = 8 * count;
+	if (size > sizeof(state->slots))
+		size = sizeof(state->slots);
+	if (!size)
+		return 0;
+	if (walk_read(state->slots, size, state->object_values + 8 * (__u64)first))
+		return trace_fail(trace, RBPROF_E_TRACE_FAULT);
+	state->first_slot = first;
+	state->slot_count = size / 8;
+	return 0;
+}
+
+/* Of the object whose head is in state->words: its variables, once its kind is known. */
+static __always_inline int trace_find_slots(struct trace *trace, const struct trace_object *object,
+					    __u64 value, __u64 flags)
 {
 	const struct ruby_layout *layout = trace->layout;
-	struct rbprof_ivars_key *key = &trace->state->kind;
-	__u64 flags;
+	struct trace_state *state = trace->state;
 
-	if (trace_head(trace, value, RUBY_T_OBJECT, &flags))
-		return trace_fail(trace, RBPROF_E_TRACE_FAULT);
-	key->serial = trace->state->serial;
-	key->table = trace_table(trace, flags);
-	trace->state->object = value;
-	trace->state->object_table = key->table;
-	object->ivars = trace_ivars(key);
-	if (!object->ivars)
-		return trace_ask(trace, value, key->table);
 	if (object->ivars->is_complex)
 		return trace_fail(trace, RBPROF_E_TRACE_COMPLEX);
 	if ((flags >> layout->robject_embed_bit & 1) == layout->robject_embed_bit_means) {
-		trace->state->object_values = value + layout->robject__embed;
-		trace->state->object_room = TRACE_INLINE_IVARS;
+		state->object_values = value + layout->robject__embed;
+		state->object_room = TRACE_INLINE_IVARS;
+		if (layout->robject__numiv != RUBY_NO_FIELD ||
+		    object->ivars->first + object->ivars->span <= TRACE_INLINE_IVARS) {
+			trace_slots_here(trace, layout->robject__embed);
+			return 0;
+		}
 	} else {
-		trace->state->object_values = trace_word(trace, layout->robject__ivptr);
-		trace->state->object_room = (__u32)trace_word(trace, layout->robject__numiv);
+		state->object_values = trace_word(trace, layout->robject__ivptr);
+		state->object_room = (__u32)trace_word(trace, layout->robject__numiv);
 	}
+	return trace_read_slots(trace, object);
+}
+
+/* Reads the head of an object that has instance variables, and what tells its kind. */
+static __always_inline int trace_open_head(struct trace *trace, __u64 value, __u64 *ret_flags)
+{
+	struct trace_state *state = trace->state;
+
+	if (trace_head(trace, value, RUBY_T_OBJECT, ret_flags))
+		return trace_fail(trace, RBPROF_E_TRACE_FAULT);
+	state->kind.serial = state->serial;
+	state->kind.table = trace_table(trace, *ret_flags);
+	state->object = value;
+	state->object_table = state->kind.table;
 	return 0;
+}
+
+/* Opens an object that has instance variables. Negative: state->trace.error says why. */
+static __always_inline int trace_open(struct trace *trace, __u64 value, struct trace_object *object)
+{
+	__u64 flags;
+
+	if (trace_open_head(trace, value, &flags))
+		return -1;
+	object->ivars = trace_ivars(&trace->state->kind);
+	if (!object->ivars)
+		return trace_ask(trace, value, trace->state->kind.table);
+	return trace_find_slots(trace, object, value, flags);
+}
+
+/* The same for one of several of a kind, of which it looks only once what it has. */
+static __always_inline int trace_open_role(struct trace *trace, __u64 value, enum trace_role role,
+					   struct trace_object *object)
+{
+	__u64 flags;
+
+	if (trace_open_head(trace, value, &flags))
+		return -1;
+	object->ivars = trace->roles[role];
+	if (!object->ivars || trace->state->role_tables[role] != trace->state->kind.table)
+		object->ivars = trace_ivars(&trace->state->kind);
+	if (!object->ivars)
+		return trace_ask(trace, value, trace->state->kind.table);
+	return trace_find_slots(trace, object, value, flags);
+}
+
+static __always_inline void trace_keep_role(struct trace *trace, enum trace_role role,
+					    const struct trace_object *object)
+{
+	trace->roles[role] = object->ivars;
+	trace->state->role_tables[role] = trace->state->object_table;
 }
 
 /* An instance variable, Qnil where it is not set. */
@@ -275,7 +364,7 @@ static __always_inline int trace_ivar(struct trace *trace, const struct trace_ob
 {
 	const struct ruby_layout *layout = trace->layout;
 	struct trace_state *state = trace->state;
-	__u32 index = object->ivars->index[ivar];
+	__u32 index = object->ivars->index[ivar], at;
 
 	*ret_value = layout->qnil;
 	if (index == RBPROF_IVAR_NONE) {
@@ -291,7 +380,10 @@ static __always_inline int trace_ivar(struct trace *trace, const struct trace_ob
 	}
 	if (layout->robject__numiv != RUBY_NO_FIELD && index >= state->object_room)
 		return 0;
-	if (walk_read(&state->value, 8, state->object_values + 8 * (__u64)index))
+	at = index - state->first_slot;
+	if (at < state->slot_count)
+		state->value = state->slots[at & (TRACE_SLOTS - 1)];
+	else if (walk_read(&state->value, 8, state->object_values + 8 * (__u64)index))
 		return trace_fail(trace, RBPROF_E_TRACE_FAULT);
 	if (state->value != layout->qundef)
 		*ret_value = state->value;

@@ -35,19 +35,30 @@ static __always_inline int trace_array(struct trace *trace, __u64 value, __u64 *
 static long trace_ar_step(__u32 index, void *context)
 {
 	struct trace *trace = context;
-	__u64 *pair = trace->state->pair;
+	const __u64 *pairs = trace->state->pairs;
 
 	if (index >= trace->state->words[1])
 		return 1;
-	if (walk_read(pair, 16,
-		      trace->state->words[2] + index * (__u64)trace->layout->ar_pair__sizeof)) {
-		trace_fail(trace, RBPROF_E_TRACE_FAULT);
-		return 1;
-	}
-	if (pair[0] != trace->state->key)
+	if (pairs[2 * index & (2 * TRACE_PAIRS - 1)] != trace->state->key)
 		return 0;
-	trace->state->probe = pair[1];
+	trace->state->probe = pairs[(2 * index + 1) & (2 * TRACE_PAIRS - 1)];
 	return 1;
+}
+
+/* A small Hash: its pairs, of two words each, lie behind each other. */
+static __always_inline int trace_ar_table(struct trace *trace, __u64 pairs, __u64 count)
+{
+	__u32 size = 16 * (__u32)count;
+
+	if (size > sizeof(trace->state->pairs))
+		size = sizeof(trace->state->pairs);
+	if (!size)
+		return 0;
+	if (walk_read(trace->state->pairs, size, pairs))
+		return trace_fail(trace, RBPROF_E_TRACE_FAULT);
+	trace->state->words[1] = size / 16;
+	walk_loop(TRACE_PAIRS, trace_ar_step, trace);
+	return 0;
 }
 
 /* The value that a Hash has for this very object; 0: none. Negative: state->trace.error. */
@@ -69,9 +80,8 @@ static __always_inline int trace_hash(struct trace *trace, __u64 value, __u64 ke
 		trace->state->at = trace->state->words[0];
 		walk_loop(TRACE_ENTRIES, trace_st_step, trace);
 	} else if (table) {
-		trace->state->words[1] = flags >> TRACE_AR_BOUND & 0xf;
-		trace->state->words[2] = table + layout->ar_table__pairs;
-		walk_loop(8, trace_ar_step, trace);
+		trace_ar_table(trace, table + layout->ar_table__pairs,
+			       flags >> TRACE_AR_BOUND & 0xf);
 	}
 	*ret_value = trace->state->probe;
 	return trace->state->trace.error ? -1 : 0;
@@ -140,6 +150,9 @@ fault:
 static __always_inline int trace_generic(struct trace *trace, __u64 object, __u64 *ret_variables)
 {
 	const struct ruby_layout *layout = trace->layout;
+	const __u64 *head = trace->state->slots;
+	const __u32 at = layout->st_table__bins / 8;
+	__u32 i, size = layout->st_table__bins + 32;
 	__u64 table, powers;
 
 	*ret_variables = 0;
@@ -148,10 +161,12 @@ static __always_inline int trace_generic(struct trace *trace, __u64 object, __u6
 	    !trace->state->value)
 		return trace_fail(trace, RBPROF_E_TRACE_FAULT);
 	table = trace->state->value;
-	if (walk_read(&trace->state->value, 4, table) ||
-	    walk_read(trace->state->words, 32, table + layout->st_table__bins))
+	/* The head, of which the first bytes are powers of two, and from the bins on the rest. */
+	if (size > sizeof(trace->state->slots) || walk_read(trace->state->slots, size, table))
 		return trace_fail(trace, RBPROF_E_TRACE_FAULT);
-	powers = (__u32)trace->state->value;
+	powers = (__u32)head[0];
+	for (i = 0; i < 4; i++)
+		trace->state->words[i] = head[(at + i) & (TRACE_SLOTS - 1)];
 	trace->state->key = object;
 	trace->state->probe = 0;
 	if (!trace->state->words[0]) { /* few: without bins */
@@ -171,6 +186,27 @@ static __always_inline int trace_generic(struct trace *trace, __u64 object, __u6
 	walk_loop(TRACE_BINS, trace_bin_step, trace);
 	*ret_variables = trace->state->found;
 	return trace->state->trace.error ? -1 : 0;
+}
+
+/* The values of such variables, which lie behind their number (struct gen_ivtbl). */
+static __always_inline int trace_generic_slots(struct trace *trace, __u64 variables)
+{
+	const struct ruby_layout *layout = trace->layout;
+	struct trace_state *state = trace->state;
+	const __u32 at = layout->gen_ivtbl__numiv;
+
+	state->object_values = variables + layout->gen_ivtbl__ivptr;
+	state->slot_count = 0;
+	if (walk_read(state->words, 16, variables))
+		return trace_fail(trace, RBPROF_E_TRACE_FAULT);
+	state->object_room = (__u32)(trace_word(trace, at) >> (at & 4) * 8);
+	/* The first of them, and mostly the only one, came with their number. */
+	if (layout->gen_ivtbl__ivptr == 8) {
+		state->slots[0] = state->words[1];
+		state->first_slot = 0;
+		state->slot_count = 1;
+	}
+	return 0;
 }
 
 /* A variable of a T_DATA object; 0: it has none. */
@@ -207,10 +243,7 @@ static __always_inline int trace_variable(struct trace *trace, __u64 self, enum 
 		return -1;
 	if (!variables)
 		return 0;
-	if (walk_read(&state->object_room, 4, variables + layout->gen_ivtbl__numiv))
-		return trace_fail(trace, RBPROF_E_TRACE_FAULT);
-	state->object_values = variables + layout->gen_ivtbl__ivptr;
-	if (trace_ivar(trace, &object, ivar, ret_value))
+	if (trace_generic_slots(trace, variables) || trace_ivar(trace, &object, ivar, ret_value))
 		return -1;
 	if (*ret_value == layout->qnil)
 		*ret_value = 0;

@@ -110,8 +110,9 @@ struct rbprof_ivars_key {
 struct rbprof_ivars {
 	__u8 index[RBPROF_IVAR_COUNT];
 	__u8 is_complex; /* they are in a table of the object's own: not read */
-	__u8 reserved[2];
-	__u32 known; /* entries of iv_index_tbl: with more, what it had not it may have */
+	__u8 first;	 /* the least of the numbers, */
+	__u8 span;	 /* and how many there are from it to the greatest: read at once; 0: none */
+	__u32 known;	 /* entries of iv_index_tbl: with more, what it had not it may have */
 };
 
 /* Map "processes", by tgid: one process image (from exec, or fork, to exec or exit). */

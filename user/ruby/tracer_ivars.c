@@ -151,6 +151,23 @@ static int read_shapes(const struct tracer_source *source, uint64_t id, struct r
 	return err ? err : ivars->is_complex ? 0 : -ELOOP;
 }
 
+static void note_span(struct rbprof_ivars *ivars)
+{
+	uint8_t first = RBPROF_IVAR_NONE, last = 0;
+	int i;
+
+	for (i = 0; i < RBPROF_IVAR_COUNT; i++) {
+		if (ivars->index[i] == RBPROF_IVAR_NONE)
+			continue;
+		if (ivars->index[i] < first)
+			first = ivars->index[i];
+		if (ivars->index[i] > last)
+			last = ivars->index[i];
+	}
+	ivars->first = first;
+	ivars->span = first == RBPROF_IVAR_NONE ? 0 : (uint8_t)(last - first + 1);
+}
+
 int tracer__ivars(const struct tracer_source *source, uint64_t object, uint64_t *ret_table,
 		  struct rbprof_ivars *ret_ivars)
 {
@@ -182,6 +199,7 @@ int tracer__ivars(const struct tracer_source *source, uint64_t object, uint64_t 
 	}
 	if (err)
 		return err;
+	note_span(&ivars);
 	*ret_table = table;
 	*ret_ivars = ivars;
 	return 0;
@@ -227,8 +245,10 @@ static void tell_shape(const struct tracer_source *source, uint32_t id,
 	struct rbprof_ivars ivars = { .known = 0 };
 
 	memset(ivars.index, RBPROF_IVAR_NONE, sizeof(ivars.index));
-	if (!read_shapes(source, id, &ivars))
-		each(id, &ivars, context);
+	if (read_shapes(source, id, &ivars))
+		return;
+	note_span(&ivars);
+	each(id, &ivars, context);
 }
 
 int tracer__shapes(const struct tracer_source *source, uint32_t *known,
