@@ -93,7 +93,7 @@ class TestGateVerdict < GateTest
     FileUtils.cp_r("#{slower}/head", "#{place}/after")
     alone = JSON.parse(gate("compare", "#{place}/before", "#{place}/after", "-f", "json").out)
     refute alone["paired"]
-    widths = [json(slower, code: 1), alone].map { |r| function(r, "Parser#parse").then { |f| f["high"] - f["low"] } }
+    widths = [json(slower, code: 1), alone].map { |r| metric(r, "cpu").then { |m| m["high"] - m["low"] } }
     assert_operator widths[1], :>, 3 * widths[0]
   end
 

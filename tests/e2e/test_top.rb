@@ -58,7 +58,7 @@ class TestTop < TerminalTest
     terminal.keys("v")
     terminal.wait_for(/^gc by method/)
     terminal.keys("c", "p")
-    terminal.wait_for(/^cpu by process.*\n.*share.*\n +100\.0% .*#{Regexp.escape(process)} .*parts/)
+    terminal.wait_for(/^cpu by process.*\n.*share.*\n +100\.0% .*#{Regexp.escape(process)} .*(parts|Integer#times) /)
     terminal.keys("b")
     terminal.wait_for(/^cpu by thread.*\n.*\n.* main /)
     terminal.keys("b", "b")
