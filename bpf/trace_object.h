@@ -251,10 +251,10 @@ static __always_inline int trace_head(struct trace *trace, __u64 value, __u64 ty
 static __always_inline void trace_slots_here(struct trace *trace, __u32 offset)
 {
 	struct trace_state *state = trace->state;
+	__u32 i;
 
-	state->slots[0] = trace_word(trace, offset);
-	state->slots[1] = trace_word(trace, offset + 8);
-	state->slots[2] = trace_word(trace, offset + 16);
+	for (i = 0; i < TRACE_INLINE_IVARS; i++)
+		state->slots[i] = trace_word(trace, offset + i * (__u32)sizeof(__u64));
 	state->first_slot = 0;
 	state->slot_count = TRACE_INLINE_IVARS;
 }

@@ -31,7 +31,7 @@ bool tracer__supported(const struct ruby_layout *layout)
 						!layout->id_item__key && layout->id_item__val == 8;
 
 	return has_locals && layout->ec__local_storage != RUBY_NO_FIELD &&
-	       layout->rbignum__embed == 16 &&
+	       layout->rbignum__embed == 16 && layout->ar_pair__sizeof == 16 &&
 	       (!has_shapes(layout) || layout->shape_id_bits != RUBY_NO_FIELD) &&
 	       (layout->vm__shape_list != RUBY_NO_FIELD ||
 		layout->shape_tree__shape_list != RUBY_NO_FIELD || !has_shapes(layout));
