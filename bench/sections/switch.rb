@@ -32,7 +32,7 @@ module Bench
 
     # No program at a switch can cost less than one that does nothing.
     def floor(game, rounds)
-      pairs = Pairs.new(size(200, 20)) { |on| slice(game, rounds) { KernelSide.attach_empty("sched_switch") if on } }
+      pairs = pairs_of(game, rounds) { KernelSide.attach_empty("sched_switch") }
       kept = Statistics.trim(pairs.differences)
       figure("an empty program (C)", format("%.0f ns +- %.0f", Statistics.mean(kept), Statistics.interval(kept)), "the kernel's call alone")
     end
@@ -45,7 +45,7 @@ module Bench
       program = KernelSide.copy_program(recorder.pid, "on_switch")
       recorder.kill
       game.ask("rounds #{rounds}")
-      pairs = Pairs.new(size(200, 20)) { |on| slice(game, rounds) { KernelSide.attach(program) if on } }
+      pairs = pairs_of(game, rounds) { KernelSide.attach(program) }
       program.close
       kept = Statistics.trim(pairs.differences)
       mean = Statistics.mean(kept)
@@ -54,6 +54,11 @@ module Bench
              "#{pairs.size} pairs of #{2 * rounds} switches, median #{Statistics.median(pairs.differences).round} ns, " \
              "a switch without us #{Table.us(Statistics.median(pairs.without))}",
              budget: "#{budget} ns", over: over(mean, interval, budget))
+    end
+
+    # The block attaches a program.
+    def pairs_of(game, rounds)
+      Pairs.new(size(200, 20)) { |on| slice(game, rounds) { yield if on } }
     end
 
     def slice(game, rounds)
