@@ -107,8 +107,7 @@ class TestWall < E2E
 
   def test_a_thread_that_begins_and_ends_within_the_recording
     native = seen.truth["native"]
-    # On its way out it may lose its CPU once more, after who joins it was woken.
-    lived = native["inner_ns"]..native["outer_ns"] + 20_000_000
+    lived = native["inner_ns"]..native["outer_ns"]
     assert_wall lived, wall(of("native")), "the native thread in the file"
     assert_wall lived, life_of(seen.profiler, seen.pid, native["tid"]), "the native thread in --stats"
   end
