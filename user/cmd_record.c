@@ -20,6 +20,7 @@
 #include "core/session.h"
 #include "core/stats_text.h"
 #include "out/out.h"
+#include "util/clock.h"
 #include "util/output.h"
 
 #define POLL_MS	    100
@@ -266,12 +267,12 @@ static void say_if_nothing_runs(struct record *record)
 static void run(struct record *record)
 {
 	struct recorder *recorder = &record->recorder;
-	uint64_t now = recorder__now_ns();
+	uint64_t now = clock__now_ns();
 
 	say_if_nothing_runs(record);
 	do {
 		recorder__turn(recorder, recorder__wait_ms(recorder, now), on_ready, record);
-		now = recorder__now_ns();
+		now = clock__now_ns();
 		show_progress(record, now);
 	} while (!record->signals && !recorder__is_over(recorder, now));
 	session__stop(recorder->session);

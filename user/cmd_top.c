@@ -17,6 +17,7 @@
 #include "top/model.h"
 #include "top/plain.h"
 #include "top/screen.h"
+#include "util/clock.h"
 
 #define INTERVAL_NS 1000000000ULL
 #define POLL_MS	    100
@@ -142,20 +143,20 @@ static void on_ready(int fd, void *context)
 
 static void print(struct top *top)
 {
-	top->printed_ns = recorder__now_ns();
+	top->printed_ns = clock__now_ns();
 	top->error = plain__print(&top->model, stdout);
 }
 
 static void run(struct top *top)
 {
 	struct recorder *recorder = &top->recorder;
-	uint64_t now = recorder__now_ns();
+	uint64_t now = clock__now_ns();
 
 	do {
 		if (top->screen)
 			screen__draw(top->screen);
 		recorder__turn(recorder, recorder__wait_ms(recorder, now), on_ready, top);
-		now = recorder__now_ns();
+		now = clock__now_ns();
 		if (!top_model__poll(&top->model))
 			continue;
 		if (top->screen)
@@ -207,7 +208,7 @@ static void print_rest(struct top *top)
 {
 	uint64_t since = top->printed_ns ? top->printed_ns : top->recorder.started_ns;
 
-	if (top->error || recorder__now_ns() - since < top->options.interval_ns / 2)
+	if (top->error || clock__now_ns() - since < top->options.interval_ns / 2)
 		return;
 	if (top_model__poll(&top->model))
 		print(top);

@@ -105,7 +105,7 @@ static json_t *processes_json(const struct session *session)
 json_t *session__stats(struct session *session)
 {
 	uint64_t errors[RBPROF_E_COUNT], hz = session->options->frequency_hz;
-	uint64_t end = session->stop_ns ? session->stop_ns : session__now_ns();
+	uint64_t end = session->stop_ns ? session->stop_ns : clock__now_ns();
 	struct session_summary summary;
 	struct timers_ticks ticks;
 	json_t *lost;

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "../util/cpus.h"
 #include "host.h"
 #include "log.h"
 #include "privilege.h"
@@ -152,7 +153,7 @@ int programs__new(const struct rbprof_config *config,
 	libbpf_set_print(print_libbpf);
 	programs->on_event = on_event;
 	programs->context = context;
-	programs->cpus = libbpf_num_possible_cpus();
+	programs->cpus = cpus__possible();
 	error = programs->cpus > 0 ? load(programs, config) : programs->cpus;
 	if (!error) {
 		programs->timers =
@@ -193,6 +194,11 @@ int programs__start_timers(struct programs *programs, uint32_t hz)
 void programs__vary_timers(struct programs *programs)
 {
 	timers__vary(programs->timers);
+}
+
+void programs__follow_cpus(struct programs *programs, const bool *is_online)
+{
+	timers__follow_cpus(programs->timers, is_online);
 }
 
 void programs__stop_timers(struct programs *programs)

@@ -29,6 +29,7 @@ void programs__free(struct programs *programs);
 /* The sampling timers (timers.h). */
 int programs__start_timers(struct programs *programs, uint32_t hz);
 void programs__vary_timers(struct programs *programs);
+void programs__follow_cpus(struct programs *programs, const bool *is_online);
 void programs__stop_timers(struct programs *programs);
 void programs__ticks(struct programs *programs, struct timers_ticks *ret_ticks);
 

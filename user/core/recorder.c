@@ -6,23 +6,15 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/resource.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "../cmd.h"
+#include "../util/clock.h"
 #include "log.h"
 #include "privilege.h"
 
 #define CHECK_NS 1000000000ULL
 #define PRIORITY (-20)
-
-uint64_t recorder__now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
 
 int recorder__check(void)
 {
@@ -77,7 +69,7 @@ static int let_command_go(struct recorder *recorder)
 {
 	int error;
 
-	recorder->went_ns = recorder__now_ns();
+	recorder->went_ns = clock__now_ns();
 	error = launch__go(recorder->launch);
 	if (!error)
 		return recorder__watch(recorder, launch__pidfd(recorder->launch)) ? CMD_UNABLE
@@ -99,7 +91,7 @@ int recorder__start(struct recorder *recorder, const struct options *options)
 		return status;
 	if (session__start(recorder->session))
 		return CMD_UNABLE;
-	recorder->started_ns = recorder__now_ns();
+	recorder->started_ns = clock__now_ns();
 	privilege__capabilities(&recorder->capabilities);
 	/* A name is best read at once, before its code may be freed: we need little, but soon. */
 	if (setpriority(PRIO_PROCESS, 0, PRIORITY))

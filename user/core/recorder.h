@@ -32,9 +32,6 @@ struct recorder {
 	int status; /* of a recording that ended early: an exit status */
 };
 
-/* CLOCK_MONOTONIC. */
-uint64_t recorder__now_ns(void);
-
 /* Whether we may profile at all. An exit status; what is missing has been said. */
 int recorder__check(void);
 
@@ -57,7 +54,7 @@ void recorder__turn(struct recorder *recorder, int at_most_ms, void (*ready)(int
 
 /*
  * Whether there is nothing left to record: the time asked for is over, the processes or the
- * COMMAND have ended, or privileges were lost (then `status` says so). now: of recorder__now_ns().
+ * COMMAND have ended, or privileges were lost (then `status` says so). now: of clock__now_ns().
  */
 bool recorder__is_over(struct recorder *recorder, uint64_t now);
 

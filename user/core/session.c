@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "../util/cpus.h"
 #include "host.h"
 #include "log.h"
 
@@ -21,14 +22,6 @@
 #define ATTACHING_NS 2000000000ULL /* since the last Ruby that started */
 #define SCAN_PAUSE   100 /* between two looks at all processes, in times of one's own CPU */
 #define LOADING_NS   500000000ULL /* in which a new program has mapped its libraries */
-
-uint64_t session__now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
 
 static uint64_t own_cpu_ns(void)
 {
@@ -274,7 +267,7 @@ int session__start(struct session *session)
 	session->boot_offset_ns = realtime_offset_ns();
 	error = read_around(session, offsetof(struct tracked_process, cpu_at_start),
 			    programs__start_clocks);
-	session->start_ns = session__now_ns();
+	session->start_ns = clock__now_ns();
 	begin_processes(session);
 	if (!error)
 		error = programs__start_timers(session->programs, options->frequency_hz);
@@ -326,7 +319,7 @@ static void read_sideband(struct session *session)
 
 	session->sideband_rests = sideband__read(session->sideband);
 	session__forget_departed(session);
-	if (session->follows_tree || session__now_ns() - session->attached_ns < ATTACHING_NS)
+	if (session->follows_tree || clock__now_ns() - session->attached_ns < ATTACHING_NS)
 		session->rest_ms = REST_MS;
 	else if (!rested || !session->sideband_rests)
 		session->rest_ms = OTHERS_MS;
@@ -343,7 +336,7 @@ static bool is_loading(const struct session *session)
 {
 	if (!session->follows_tree)
 		return session->sideband_rests || session->has_unproven;
-	return session->exec_ns && session__now_ns() - session->exec_ns < LOADING_NS;
+	return session->exec_ns && clock__now_ns() - session->exec_ns < LOADING_NS;
 }
 
 int session__wait_ms(const struct session *session)
@@ -369,13 +362,26 @@ static void scan_again(struct session *session)
 {
 	uint64_t used_ns;
 
-	if (session__now_ns() < session->next_scan_ns)
+	if (clock__now_ns() < session->next_scan_ns)
 		return;
 	session->must_scan = false;
 	used_ns = own_cpu_ns();
 	session__scan(session);
 	used_ns = own_cpu_ns() - used_ns;
-	session->next_scan_ns = session__now_ns() + used_ns * SCAN_PAUSE;
+	session->next_scan_ns = clock__now_ns() + used_ns * SCAN_PAUSE;
+}
+
+/* CPUs that came while we run: the kernel side is told in one reading. */
+static void follow_cpus(struct session *session)
+{
+	const int count = cpus__possible();
+	bool *is_online = count > 0 ? calloc((size_t)count, sizeof(*is_online)) : NULL;
+
+	if (is_online && !cpus__online(is_online, count)) {
+		programs__follow_cpus(session->programs, is_online);
+		sideband__follow_cpus(session->sideband, is_online);
+	}
+	free(is_online);
 }
 
 void session__poll(struct session *session)
@@ -393,12 +399,12 @@ void session__poll(struct session *session)
 	if (session->must_scan)
 		scan_again(session);
 	/* Not before: what has just been told to end did not end in the future. */
-	now = session__now_ns();
+	now = clock__now_ns();
 	if (now - session->swept_ns >= SWEEP_NS) {
 		session->swept_ns = now;
 		sweep(session, now);
+		follow_cpus(session);
 		programs__vary_timers(session->programs);
-		sideband__follow_cpus(session->sideband);
 	}
 	if (session->ring)
 		ring__poll(session->ring, session);
@@ -503,7 +509,7 @@ void session__stop(struct session *session)
 	if (read_around(session, offsetof(struct tracked_process, cpu_at_end),
 			programs__read_clocks))
 		log__warn("cannot read the clocks a last time: the last moments are missing");
-	session->stop_ns = session__now_ns();
+	session->stop_ns = clock__now_ns();
 	for (process = session->processes; process; process = process->hh.next) {
 		if (is_measured(process) && session->options->gc)
 			session__read_gc_clock(process);

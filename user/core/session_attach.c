@@ -141,7 +141,7 @@ static struct tracked_process *track(struct session *session, uint64_t serial,
 
 	if (!process)
 		return NULL;
-	process->first_ns = session__now_ns();
+	process->first_ns = clock__now_ns();
 	process->last_ns = process->first_ns;
 	HASH_ADD(hh, session->processes, serial, sizeof(process->serial), process);
 	return process;
@@ -195,7 +195,7 @@ static int begin(struct session *session, const struct ruby_process *found, bool
 	session__probe(session, process);
 	session__probe_vm(session, process);
 	session->processes_seen++;
-	session->attached_ns = session__now_ns();
+	session->attached_ns = clock__now_ns();
 	if (found->runtime)
 		session->runtimes_seen |= 1ULL << found->runtime_index;
 	remember_executable(session, found->pid);

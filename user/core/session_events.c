@@ -272,7 +272,7 @@ static void on_exec(struct session *session, const struct rbprof_lifecycle *even
 {
 	struct tracked_process *process = session__find(session, event->event.serial);
 
-	session->exec_ns = session__now_ns();
+	session->exec_ns = clock__now_ns();
 	if (process)
 		session__end_process(session, process);
 }
@@ -288,7 +288,7 @@ static void on_exit_event(struct session *session, const struct rbprof_lifecycle
 	if (!event->known || !process)
 		return;
 	process->is_exiting = true;
-	process->exiting_since_ns = session__now_ns();
+	process->exiting_since_ns = clock__now_ns();
 	process->last_ns = event->event.time_ns;
 }
 

@@ -5,6 +5,7 @@
 
 #include "../discover/runtimes.h"
 #include "../discover/sideband.h"
+#include "../util/clock.h"
 #include "gc_probes.h"
 #include "late_ids.h"
 #include "programs.h"
@@ -117,7 +118,6 @@ struct session {
 	uint32_t scratch[RBPROF_MAX_FRAMES + 8];
 };
 
-uint64_t session__now_ns(void);
 /* A new profile with the frames and stacks below. 0 or -ENOMEM. */
 int session__make_profile(struct session *session);
 /* Has all threads tell their times so far. */

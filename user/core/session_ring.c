@@ -125,7 +125,7 @@ static bool end_slice(struct ring *ring, struct session *session)
 	}
 	slice->profile = session->profile;
 	slice->begin_ns = begin_ns(ring, session);
-	slice->end_ns = session->stop_ns ? session->stop_ns : session__now_ns();
+	slice->end_ns = session->stop_ns ? session->stop_ns : clock__now_ns();
 	ring->begin_ns = slice->end_ns;
 	append(ring, slice);
 	drop_old(ring, session->profile, slice->end_ns);
@@ -228,7 +228,7 @@ void ring__poll(struct ring *ring, struct session *session)
 {
 	profile__free(ring->written);
 	ring->written = NULL;
-	if (!session->start_ns || session__now_ns() - begin_ns(ring, session) < ring->slice_ns)
+	if (!session->start_ns || clock__now_ns() - begin_ns(ring, session) < ring->slice_ns)
 		return;
 	if (end_slice(ring, session) && profile__bytes(session->profile) > ring->renew_bytes)
 		renew(ring, session);

@@ -141,7 +141,7 @@ static void find_endpoint(struct session *session, struct tracked_process *proce
 	stack->endpoint = frame_endpoint__find(&sample, &hangs_on);
 	stack->endpoint_frame = hangs_on.certain;
 	stack->lacks_receiver = hangs_on.open != FRAME_ENDPOINT_NONE;
-	stack->endpoint_ns = session__now_ns();
+	stack->endpoint_ns = clock__now_ns();
 	if (stack->lacks_receiver)
 		want_receiver(session, process, &stack->frames[hangs_on.open]);
 }

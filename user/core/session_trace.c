@@ -136,7 +136,7 @@ static void keep_learned(struct tracked_trace *trace, const struct rbprof_ivars_
 	if (!learned)
 		return;
 	trace->learned = learned;
-	learned[trace->learned_count++] = (struct learned){ *key, *ivars, session__now_ns() };
+	learned[trace->learned_count++] = (struct learned){ *key, *ivars, clock__now_ns() };
 }
 
 static void learn(uint64_t table, const struct rbprof_ivars *ivars, void *context)
@@ -246,7 +246,7 @@ static void look(struct session *session, struct tracked_process *process, uint6
 void session__look_for_tracers(struct session *session)
 {
 	struct tracked_process *process;
-	const uint64_t now = session__now_ns();
+	const uint64_t now = clock__now_ns();
 
 	if (session->options->no_trace || !session->start_ns)
 		return;
@@ -302,7 +302,7 @@ bool session__is_out_of_reach(const struct tracked_process *process)
 void session__on_unknown(struct session *session, const struct rbprof_unknown *unknown)
 {
 	struct tracked_process *process = session__find(session, unknown->event.serial);
-	const uint64_t now = session__now_ns();
+	const uint64_t now = clock__now_ns();
 	struct learning learning = { session, process };
 	struct tracer_source source;
 	struct rbprof_ivars ivars;

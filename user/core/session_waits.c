@@ -333,7 +333,7 @@ static size_t read_process(struct session *session, const struct session_ask *as
 
 void session__read_waits(struct session *session)
 {
-	uint64_t now = session__now_ns(), after;
+	uint64_t now = clock__now_ns(), after;
 	size_t at;
 
 	if (!session->options->wall || !session->start_ns || now < session->asked_ns)
@@ -343,7 +343,7 @@ void session__read_waits(struct session *session)
 	for (at = 0; at < session->ask_count;)
 		at += read_process(session, &session->asks[at], session->ask_count - at);
 	session->ask_count = 0;
-	after = session__now_ns();
+	after = clock__now_ns();
 	session->asked_ns = now + (after - now) * ASK_COST;
 	if (session->asked_ns < now + ASK_PAUSE_NS)
 		session->asked_ns = now + ASK_PAUSE_NS;

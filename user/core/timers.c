@@ -11,11 +11,10 @@
 #include <sys/ioctl.h>
 #include <sys/random.h>
 #include <sys/syscall.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "../../include/rbprof_abi.h"
-#include "../util/cpus.h"
+#include "../util/clock.h"
 #include "log.h"
 
 /* How far the timers' frequency is from the one asked for, to either side, and for how long. */
@@ -38,7 +37,6 @@ struct timers {
 	int cpus;
 	struct timer *of_cpu;
 	struct rbprof_cpu *values; /* of all CPUs, as last read */
-	bool *is_online;
 	bool is_running;
 	uint32_t hz;
 	uint64_t period_ns;
@@ -53,14 +51,6 @@ struct timers {
 	struct timers_ticks ticks; /* as last counted */
 };
 
-static uint64_t monotonic_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (uint64_t)now.tv_sec * 1000000000 + (uint64_t)now.tv_nsec;
-}
-
 struct timers *timers__new(struct bpf_program *program, int cpus_fd, int cpus)
 {
 	struct timers *timers = calloc(1, sizeof(*timers));
@@ -72,8 +62,7 @@ struct timers *timers__new(struct bpf_program *program, int cpus_fd, int cpus)
 	timers->cpus = cpus;
 	timers->of_cpu = calloc((size_t)cpus, sizeof(*timers->of_cpu));
 	timers->values = calloc((size_t)cpus, sizeof(*timers->values));
-	timers->is_online = calloc((size_t)cpus, sizeof(*timers->is_online));
-	if (timers->of_cpu && timers->values && timers->is_online)
+	if (timers->of_cpu && timers->values)
 		return timers;
 	timers__free(timers);
 	return NULL;
@@ -87,7 +76,6 @@ void timers__free(struct timers *timers)
 		timers__stop(timers);
 	free(timers->of_cpu);
 	free(timers->values);
-	free(timers->is_online);
 	free(timers);
 }
 
@@ -141,7 +129,7 @@ static void count(struct timers *timers)
 	int cpu;
 
 	read_cpus(timers);
-	now = monotonic_ns();
+	now = clock__now_ns();
 	busy = timers->past_busy_ns;
 	for (cpu = 0; cpu < timers->cpus; cpu++)
 		busy += busy_ns(timers, cpu, now);
@@ -184,7 +172,7 @@ static int start_timer(struct timers *timers, int cpu)
 		return error;
 	}
 	timer->fd = (int)fd;
-	timer->started_ns = monotonic_ns();
+	timer->started_ns = clock__now_ns();
 	timer->idle_before_ns = idle_ns(timers, cpu, timer->started_ns);
 	return 0;
 }
@@ -193,30 +181,39 @@ static void stop_timer(struct timers *timers, int cpu)
 {
 	struct timer *timer = &timers->of_cpu[cpu];
 
-	timers->past_busy_ns += busy_ns(timers, cpu, monotonic_ns());
+	timers->past_busy_ns += busy_ns(timers, cpu, clock__now_ns());
 	bpf_link__destroy(timer->link);
 	timer->link = NULL;
 }
 
-/* Takes the timers of CPUs that went, and gives one to those that came; all is counted. */
-static void follow_cpus(struct timers *timers)
+static void begin_timer(struct timers *timers, int cpu)
 {
-	int cpu, error;
+	struct timer *timer = &timers->of_cpu[cpu];
+	int error = start_timer(timers, cpu);
 
-	if (cpus__online(timers->is_online, timers->cpus))
-		return;
-	for (cpu = 0; cpu < timers->cpus; cpu++) {
+	if (error && !timer->is_refused)
+		log__warn("CPU %d came online, and cannot be sampled: %s", cpu, strerror(-error));
+	timer->is_refused = error != 0;
+}
+
+void timers__follow_cpus(struct timers *timers, const bool *is_online)
+{
+	bool is_counted = false;
+	int cpu;
+
+	for (cpu = 0; timers->is_running && cpu < timers->cpus; cpu++) {
 		const bool has_timer = timers->of_cpu[cpu].link;
 
-		if (has_timer && !timers->is_online[cpu])
-			stop_timer(timers, cpu);
-		if (has_timer || !timers->is_online[cpu])
+		if (has_timer == is_online[cpu])
 			continue;
-		error = start_timer(timers, cpu);
-		if (error && !timers->of_cpu[cpu].is_refused)
-			log__warn("CPU %d came online, and cannot be sampled: %s", cpu,
-				  strerror(-error));
-		timers->of_cpu[cpu].is_refused = error != 0;
+		/* Up to now with the timers that there were. */
+		if (!is_counted)
+			count(timers);
+		is_counted = true;
+		if (has_timer)
+			stop_timer(timers, cpu);
+		else
+			begin_timer(timers, cpu);
 	}
 }
 
@@ -249,15 +246,12 @@ static void draw_period(struct timers *timers, uint64_t now)
 
 void timers__vary(struct timers *timers)
 {
-	uint64_t now = monotonic_ns();
+	uint64_t now = clock__now_ns();
 	int cpu;
 
-	if (!timers->is_running)
+	if (!timers->is_running || now - timers->drawn_ns < detune_ns(timers))
 		return;
 	count(timers);
-	follow_cpus(timers);
-	if (now - timers->drawn_ns < detune_ns(timers))
-		return;
 	draw_period(timers, now);
 	/* A timer that cannot be changed goes on as it was. */
 	for (cpu = 0; cpu < timers->cpus; cpu++) {
@@ -274,7 +268,7 @@ int timers__start(struct timers *timers, uint32_t hz)
 	timers->ticks_before = all_ticks(timers);
 	timers->hz = hz;
 	timers->is_running = true;
-	draw_period(timers, monotonic_ns());
+	draw_period(timers, clock__now_ns());
 	for (cpu = 0; cpu < timers->cpus && !error; cpu++) {
 		error = start_timer(timers, cpu);
 		started += timers->of_cpu[cpu].link != NULL;

@@ -6,6 +6,7 @@
 #ifndef RBPROF_TIMERS_H
 #define RBPROF_TIMERS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 struct bpf_program;
@@ -25,11 +26,13 @@ int timers__start(struct timers *timers, uint32_t hz);
 void timers__stop(struct timers *timers);
 
 /*
- * To be called about once a second: CPUs that came get a timer. The timers are given another
- * period, close to the one asked for, so that no program's rhythm goes with ours for longer than a
- * second or fifty ticks.
+ * To be called about once a second: gives the timers another period, close to the one asked for, so
+ * that no program's rhythm goes with ours for longer than a second or fifty ticks.
  */
 void timers__vary(struct timers *timers);
+
+/* CPUs that are online, of all (see cpus.h), get a timer; those that are not lose it. */
+void timers__follow_cpus(struct timers *timers, const bool *is_online);
 
 /* Since they were started, up to now or to when they were stopped. */
 void timers__ticks(struct timers *timers, struct timers_ticks *ret_ticks);

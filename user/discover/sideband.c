@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "sideband.h"
 
-#include <bpf/libbpf.h>
 #include <errno.h>
 #include <linux/perf_event.h>
 #include <stdlib.h>
@@ -25,7 +24,6 @@ struct ring {
 struct sideband {
 	struct sideband_handler handler;
 	struct ring *rings; /* by CPU */
-	bool *is_online;
 	int cpus;
 	int epoll_fd;
 	size_t page_size;
@@ -56,6 +54,15 @@ struct record_lost {
 static size_t ring_size(const struct sideband *sideband)
 {
 	return sideband->page_size * (RING_PAGES + 1);
+}
+
+static void close_ring(struct sideband *sideband, struct ring *ring)
+{
+	if (!ring->page)
+		return;
+	munmap(ring->page, ring_size(sideband));
+	close(ring->fd);
+	ring->page = NULL;
 }
 
 static int open_ring(struct sideband *sideband, int cpu)
@@ -90,21 +97,18 @@ static int open_ring(struct sideband *sideband, int cpu)
 		close(ring->fd);
 		return error;
 	}
-	return epoll_ctl(sideband->epoll_fd, EPOLL_CTL_ADD, ring->fd, &event) ? -errno : 0;
-}
+	if (epoll_ctl(sideband->epoll_fd, EPOLL_CTL_ADD, ring->fd, &event)) {
+		int error = -errno;
 
-static void close_ring(struct sideband *sideband, struct ring *ring)
-{
-	if (!ring->page)
-		return;
-	munmap(ring->page, ring_size(sideband));
-	close(ring->fd);
-	ring->page = NULL;
+		close_ring(sideband, ring);
+		return error;
+	}
+	return 0;
 }
 
 int sideband__new(const struct sideband_handler *handler, struct sideband **ret_sideband)
 {
-	int cpu, cpus = libbpf_num_possible_cpus(), error = 0;
+	int cpu, cpus = cpus__possible(), error = 0;
 	struct sideband *sideband = calloc(1, sizeof(*sideband));
 
 	if (!sideband)
@@ -114,10 +118,9 @@ int sideband__new(const struct sideband_handler *handler, struct sideband **ret_
 	sideband->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
 	sideband->cpus = cpus > 0 ? cpus : 0;
 	sideband->rings = calloc((size_t)sideband->cpus + 1, sizeof(*sideband->rings));
-	sideband->is_online = calloc((size_t)sideband->cpus + 1, sizeof(*sideband->is_online));
 	if (sideband->epoll_fd < 0)
 		error = -errno;
-	else if (!sideband->rings || !sideband->is_online)
+	else if (!sideband->rings)
 		error = -ENOMEM;
 	else if (cpus < 0)
 		error = cpus;
@@ -141,7 +144,6 @@ void sideband__free(struct sideband *sideband)
 	if (sideband->epoll_fd >= 0)
 		close(sideband->epoll_fd);
 	free(sideband->rings);
-	free(sideband->is_online);
 	free(sideband);
 }
 
@@ -241,14 +243,11 @@ bool sideband__read(struct sideband *sideband)
 	return any;
 }
 
-void sideband__follow_cpus(struct sideband *sideband)
+void sideband__follow_cpus(struct sideband *sideband, const bool *is_online)
 {
-	bool *is_online = sideband->is_online;
 	struct ring *ring;
 	int cpu;
 
-	if (cpus__online(is_online, sideband->cpus))
-		return;
 	for (cpu = 0; cpu < sideband->cpus; cpu++) {
 		ring = &sideband->rings[cpu];
 		if (ring->page && !is_online[cpu]) {

@@ -38,9 +38,9 @@ int sideband__fd(const struct sideband *sideband);
 bool sideband__read(struct sideband *sideband);
 
 /*
- * To be called about once a second: the kernel takes the ring of a CPU that goes offline away for
- * good, so one that came gets another.
+ * The kernel takes the ring of a CPU that goes offline away for good, so one that came gets
+ * another. is_online: of all CPUs (see cpus.h).
  */
-void sideband__follow_cpus(struct sideband *sideband);
+void sideband__follow_cpus(struct sideband *sideband, const bool *is_online);
 
 #endif

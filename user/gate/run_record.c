@@ -17,6 +17,7 @@
 #include "../core/log.h"
 #include "../core/recorder.h"
 #include "../out/out.h"
+#include "../util/clock.h"
 #include "../util/output.h"
 #include "version.h"
 
@@ -28,7 +29,7 @@ struct running {
 	struct options options;
 	struct recorder recorder;
 	unsigned int signals;
-	uint64_t ended_ns; /* as of recorder__now_ns() */
+	uint64_t ended_ns; /* as of clock__now_ns() */
 };
 
 static void take_signals(int fd, void *context)
@@ -67,11 +68,11 @@ static int start(struct running *running)
 static void record(struct running *running)
 {
 	struct recorder *recorder = &running->recorder;
-	uint64_t now = recorder__now_ns(), limited_ns = now;
+	uint64_t now = clock__now_ns(), limited_ns = now;
 
 	do {
 		recorder__turn(recorder, recorder__wait_ms(recorder, now), take_signals, running);
-		now = recorder__now_ns();
+		now = clock__now_ns();
 		if (running->record->captured && now - limited_ns > LIMIT_MS * 1000000ULL) {
 			limited_ns = now;
 			captured__limit(running->record->captured);

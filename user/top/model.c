@@ -7,6 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "../util/clock.h"
 #include "slices.h"
 
 static const struct {
@@ -252,7 +253,7 @@ static void read_counters(struct top_model *model)
 	session__summary(model->recorder->session, &model->summary);
 	memmove(&model->readings[1], &model->readings[0], TOP_RATES * sizeof(model->readings[0]));
 	model->readings[0] = (struct top_reading){
-		.time_ns = recorder__now_ns(),
+		.time_ns = clock__now_ns(),
 		.samples = model->summary.samples,
 		.own_cpu_ns = own_cpu_ns(),
 	};
@@ -304,7 +305,7 @@ double top_model__own_cpu(const struct top_model *model)
 
 uint64_t top_model__elapsed_ns(const struct top_model *model)
 {
-	return recorder__now_ns() - model->recorder->started_ns;
+	return clock__now_ns() - model->recorder->started_ns;
 }
 
 const char *top_model__value_name(const struct top_model *model)

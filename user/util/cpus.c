@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: BSD-2-Clause */
 #include "cpus.h"
 
+#include <bpf/libbpf.h>
 #include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -45,6 +46,11 @@ int cpus__parse(const char *text, bool *is_in, int count)
 			return -EINVAL;
 	}
 	return 0;
+}
+
+int cpus__possible(void)
+{
+	return libbpf_num_possible_cpus();
 }
 
 int cpus__online(bool *is_in, int count)

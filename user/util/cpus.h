@@ -11,6 +11,9 @@
  */
 int cpus__parse(const char *text, bool *is_in, int count);
 
+/* How many CPUs there may ever be: all are numbered below it. Negative: -errno. */
+int cpus__possible(void);
+
 /* Those that are online now. 0 or -errno; then is_in is not to be used. */
 int cpus__online(bool *is_in, int count);
 
