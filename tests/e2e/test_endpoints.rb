@@ -103,7 +103,7 @@ class TestReceivers < E2E
       program.expect("settled")
       JSON.parse(Profiler.run("dump", "-p", program.pid, "--json").out)["processes"][0]
     end
-    programs.each_value { |program| program.go && program.expect("done") }
+    programs.each_value(&:run)
     after = programs.transform_values { |p| JSON.parse(Profiler.run("dump", "-p", p.pid, "--json").out)["processes"][0] }
     profiler.stop
     truths = programs.transform_values(&:truth)
